@@ -25,6 +25,7 @@ from pytest_fairness.suites.selection.configuration import (
 )
 from pytest_fairness.suites.selection.design import (
     SCRUBBED,
+    PlannedContrast,
     arms_of_task,
     marker_arguments,
     planned_contrasts,
@@ -94,54 +95,69 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    planned = map(name_of, arms_of_task(configuration, task))
+    planned = [name_of(arm) for arm in arms_of_task(configuration, task)]
     arms = [arm for arm in planned if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
         _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
     if "contrast" in metafunc.fixturenames:
         _parametrize(metafunc, "contrast,by", _contrasts(metafunc.config, arms))
     if "scrubber" in metafunc.fixturenames:
-        scrubbing = {*SCRUBBED}
-        scrubbing |= {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
+        scrubbing = _scrubbing(configuration)
         _parametrize(metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in scrubbing})
     if "signal" in metafunc.fixturenames:
-        ids: list[Any] = [*configuration.signals]
-        if len(ids) == 1:
-            ids = [pytest.HIDDEN_PARAM]
-        metafunc.parametrize("signal", configuration.signals, ids=ids)
+        _parametrize_signals(metafunc, configuration.signals)
 
 
-def _contrasts(config: pytest.Config, arms: Sequence[str]) -> dict[str, tuple[Any, str]]:
+def _scrubbing(configuration: Configuration) -> set[str]:
+    """Return the names of the arms that change the texts: ready-made ones, and those with steps."""
+    scrubbing = set(SCRUBBED)
+    for arm in configuration.arms:
+        if isinstance(arm, Arm) and arm.steps:
+            scrubbing.add(arm.name)
+    return scrubbing
+
+
+def _contrasts(
+    config: pytest.Config, arms: Sequence[str]
+) -> dict[str, tuple[PlannedContrast, str]]:
     """Each contrast between *arms* with each protected class, by the id of its item."""
-    contrasts: dict[str, tuple[Any, str]] = {}
+    contrasts: dict[str, tuple[PlannedContrast, str]] = {}
     bys = crossed_classes(_classes(config)) or (GROUP,)
     for contrast in planned_contrasts(arms):
         for by in bys:
             label = f"{contrast.id}-{by}"
             if by == GROUP:
                 label = contrast.id
-            contrasts[label] = contrast, by
+            contrasts[label] = (contrast, by)
     return contrasts
 
 
 def _parametrize(
     metafunc: pytest.Metafunc,
     names: str,
-    values: Mapping[str, tuple[Any, ...]],
+    values: Mapping[str, tuple[object, ...]],
     controls: Sequence[str] = (),
 ) -> None:
-    what = metafunc.definition.name.removeprefix("test_")
+    """Make an item of each of the *values*, by its id; what is measured of *controls* may fail."""
+    test = metafunc.definition.name.removeprefix("test_")
     measured = pytest.mark.xfail(
         strict=False, reason="a control arm: its preference is measured, not forbidden"
     )
     parameters = []
-    for id_, value in values.items():
-        marks = [
-            pytest.mark.fairness(id=f"selection.{what}[{id_}]"),
-            *([measured] if id_ in controls else []),
-        ]
-        parameters.append(pytest.param(*value, id=id_, marks=marks))
+    for label, value in values.items():
+        marks = [pytest.mark.fairness(id=f"selection.{test}[{label}]")]
+        if label in controls:
+            marks.append(measured)
+        parameters.append(pytest.param(*value, id=label, marks=marks))
     metafunc.parametrize(names, parameters)
+
+
+def _parametrize_signals(metafunc: pytest.Metafunc, signals: Sequence[str]) -> None:
+    """Make an item of each signal; a single one is no part of the ids."""
+    ids: list[Any] = list(signals)
+    if len(ids) == 1:
+        ids = [pytest.HIDDEN_PARAM]
+    metafunc.parametrize("signal", signals, ids=ids)
 
 
 def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
@@ -149,14 +165,13 @@ def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
     do not.
     """
     groups = configuration_of(config).groups
-    given = groups
     if not isinstance(groups, str):
-        given = dict(groups)
-    classes = {
-        group.label: dict(group.classes)
-        for group in candidate_groups(given, project_folder(config.rootpath))
-    }
-    if len({frozenset(values) for values in classes.values()}) == 1 and all(classes.values()):
+        groups = dict(groups)
+    classes: dict[str, dict[str, str]] = {}
+    for group in candidate_groups(groups, project_folder(config.rootpath)):
+        classes[group.label] = dict(group.classes)
+    stated = {frozenset(values) for values in classes.values()}
+    if len(stated) == 1 and all(stated):
         return classes
     return {}
 
@@ -218,7 +233,9 @@ def write_records(
     """
     from pytest_fairness.suites.selection.trial_lines import write_lines
 
-    temperature = "default" if fairness_temperature is None else fairness_temperature
+    temperature: float | str = "default"
+    if fairness_temperature is not None:
+        temperature = fairness_temperature
     suffix = ""
     if temperature != suite.temperatures[0]:
         suffix = f"-t-{temperature}".removesuffix(".0")

@@ -42,6 +42,9 @@ def test_arms(
     it, both.
     """
     both = trials[trials["signal"] == signal]
+    placebo = None
+    if "placebo" in suite.arm_names:
+        placebo = "placebo"
     assert_arm_reduces_disparity(
         both,
         treated=contrast.treated,
@@ -50,7 +53,7 @@ def test_arms(
         classes=classes,
         cluster=suite.cluster,
         block=suite.blocks(both),
-        placebo="placebo" if "placebo" in suite.arm_names else None,
+        placebo=placebo,
     )
 
 
