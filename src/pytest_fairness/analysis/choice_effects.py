@@ -1,5 +1,5 @@
-"""What a choice between two candidates depends on beside their groups: the position, and the
-context. Both are flagged, and never passed: that neither is found claims nothing.
+"""Effects on a choice between two candidates beside their groups: the position, and the context.
+Both are flagged, and never passed: that neither is found claims nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GroupShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEffect:
-    """How often the first-listed is chosen, whoever it is.
+    """The share of the first-listed, whoever it is.
 
     ``log_odds`` of standing first with its standard ``error``, and the likelihood ratio of leaving
     the position out, take trials as independent. None where a fit has no maximum.
@@ -61,7 +61,7 @@ class OrderEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLevel:
-    """How often each group is chosen at one level of the context."""
+    """The share of each group at one level of the context."""
 
     level: str
     shares: tuple[GroupShare, ...]
@@ -69,7 +69,7 @@ class ContextLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextInteraction:
-    """Whether the preference between the groups of class *by* depends on *axis* of the context.
+    """The dependence of the preference between the groups of class *by* on *axis* of the context.
 
     ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has
     the names as its unit, and is the ``p_value`` where there are enough of them. None where a group

@@ -25,7 +25,7 @@ from pytest_fairness.statistics.selection_rates import Difference, Units, equal_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionRatio:
-    """How often *group* is selected, against the *reference*, which is selected most often.
+    """The rate of *group* against that of the *reference*, which is selected most often.
 
     ``ratio`` with its 95 % interval, ``z`` (negative where the reference has the higher rate),
     ``fisher_p``, ``shortfall`` and ``flip_flop`` are those of the rule, whose 2×2 table counts
@@ -69,7 +69,7 @@ class _Test(NamedTuple):
 
 
 class _Selected(NamedTuple):
-    """How often a group was selected, of the choices that it stood in."""
+    """The choices that a group won, of those that it stood in."""
 
     wins: int
     choices: int

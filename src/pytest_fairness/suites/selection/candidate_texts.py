@@ -69,8 +69,8 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
 
 
 class CandidateText(NamedTuple):
-    """What a text said of one candidate, ``raw``, and what is ``left`` of it in the ``whole`` text
-    after scrubbing; None where it cannot be told from the other's.
+    """The words about one candidate: ``raw``, and what is ``left`` of them in the ``whole`` text after
+    scrubbing; None where it cannot be told from the other's.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""What the selection benchmark asks: the published design, unless ``selection.yaml`` says
+"""The design of the selection benchmark: the published one, unless ``selection.yaml`` says
 otherwise.
 """
 

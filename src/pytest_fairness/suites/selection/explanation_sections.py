@@ -1,5 +1,5 @@
-"""What explains the choices beside the pairs of groups: the position, the context, the strengths of
-all groups together, and the replies that make no choice.
+"""Sections on what explains the choices beside the pairs of groups: the position, the context, the
+strengths of all groups together, and the replies that make no choice.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ArmInteraction(NamedTuple):
 
 
 class LevelShare(NamedTuple):
-    """How often a group is chosen at one level, in one arm."""
+    """The share of the choices that a group won at one level, in one arm."""
 
     arm: str
     level: str

@@ -1,4 +1,4 @@
-"""What the sections of the selection page have in common: cells, rows and pictures of shares."""
+"""Cells, rows and pictures of shares, which the sections of the selection page have in common."""
 
 from __future__ import annotations
 

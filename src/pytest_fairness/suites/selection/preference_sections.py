@@ -1,4 +1,4 @@
-"""Who is chosen over whom, how often each group is chosen, and what the mitigation changes."""
+"""Sections on who is chosen over whom, how often each group is, and what the mitigation changes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ PAIR_COLUMNS: TableColumns[LabelledPair] = {
 
 
 def pair_section(arm: ArmResults, groups: Sequence[str]) -> Section:
-    """Every group against every other: a matrix, mirrored, and a table of the pairs."""
+    """Return every group against every other: a matrix, mirrored, and a table of the pairs."""
     preference = arm.preference
     rows = [LabelledPair(pair_label(pair), pair) for pair in preference.pairs]
     return judged_section(
@@ -134,7 +134,7 @@ def _square(share: float | None, pair: PairPreference) -> Entry:
 
 
 class GroupRate(NamedTuple):
-    """How often a group is chosen, and that against the highest rate; None for the highest."""
+    """The rate of a group, and that against the highest rate; None for the highest."""
 
     rate: GroupShare
     impact: SelectionRatio | None
@@ -175,7 +175,7 @@ RATE_COLUMNS: TableColumns[GroupRate] = {
 
 
 def rate_section(arm: ArmResults) -> Section:
-    """How often each group is chosen, and the four-fifths rule."""
+    """Return the rates of the groups, with the four-fifths rule."""
     by_four_fifths = arm.four_fifths
     impacts = {impact.group: impact for impact in by_four_fifths.pairs}
     rows = [GroupRate(rate, impacts.get(rate.group)) for rate in arm.preference.rates]

@@ -1,4 +1,4 @@
-"""How the page is read, what the run cannot say, and examples of what was asked and answered."""
+"""Sections on how the page is read and what the run cannot say, and examples of its dialogues."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class RecordedRequest(msgspec.Struct, frozen=True):
 
 
 class RecordedChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows of a line of ``selection.jsonl``."""
+    """The parts that the page shows of a line of ``selection.jsonl``."""
 
     arm: str
     status: str
@@ -183,7 +183,7 @@ class RecordedChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> str:
-        """What the reply was read as: ``read as chosen: white_female``; empty for nothing."""
+        """Return the words for what was read: ``read as chosen: white_female``; empty for nothing."""
         if not self.choice:
             return ""
         if self.chosen and self.choice != self.chosen:

@@ -36,7 +36,7 @@ class SelectionResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What was asked of whom.
+    """The design of the run, and its size.
 
     ``classes`` are the protected classes of each group with its value, none where they are not
     known. ``names``: how many names a group had at least; ``names_design`` says what they allow to
@@ -139,7 +139,7 @@ class PairPreference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedShare:
-    """How often *first* was chosen when listed before *second*."""
+    """The share of choices of *first* when it is listed before *second*."""
 
     first: str
     second: str
@@ -186,7 +186,7 @@ class GroupStrength:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOutcomes:
-    """What the replies to two groups came to, whatever their order: so many of each kind."""
+    """The number of replies of each kind to two groups, whatever their order."""
 
     group_1: str
     group_2: str
@@ -199,7 +199,7 @@ class PairOutcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastResults:
-    """What the *treated* arm changes against the *control*, by class *by*; ``isolates`` is what the
+    """The change of the *treated* arm against the *control*, by class *by*; ``isolates`` is what the
     two differ in.
     """
 
@@ -253,7 +253,7 @@ class Leaning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrubberQuality:
-    """What an arm that scrubs makes of so many different ``texts``.
+    """The quality of an arm that scrubs, by so many different ``texts``.
 
     ``recall``: of the signals that stood in the raw text, the share that is removed, for all kinds
     together and each kind (name, words of a class, pronoun); ``content``: of the job-related words
@@ -292,7 +292,7 @@ class TextShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuessedShare:
-    """How often the group (or one class of it, *by*) is guessed right from one candidate's *text*
+    """The share of right guesses of the group (or one class of it, *by*) from one candidate's *text*
     (``raw`` or ``scrubbed``), by a *reader*: ``classifier`` or ``endpoint``.
 
     ``chance`` is what guessing without the text would reach; ``p_value`` is from permuting the

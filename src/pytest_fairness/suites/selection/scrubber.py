@@ -1,5 +1,5 @@
-"""What a scrubber does to the texts: what it takes out, what it leaves of the job, and whether the
-group still shows.
+"""The quality of a scrubber: what it takes out, what it leaves of the job, and whether the group
+still shows.
 
 Everything is compared between groups, with the name as the unit: a scrubber that works better for
 some names than for others is itself a disparity.
@@ -264,7 +264,7 @@ def _codes(labels: tuple[str, ...]) -> Ints:
 
 @dataclass(frozen=True)
 class _EndpointGuesses:
-    """What the arms that guess come to: each guess with the arm about whose texts it is, empty for
+    """Guesses of the arms that guess: each with the arm about whose texts it is, empty for
     the raw texts; ``notes`` on arms of which nothing could be read.
     """
 
@@ -355,8 +355,8 @@ def _scored_guess(
     text: str,
     chance: Permutations,
 ) -> GuessedShare | None:
-    """How often the *guesses* of the class *by* are right, of the candidates in *rows*; None where
-    they cannot be scored.
+    """Return how often the *guesses* of the class *by* are right, of the candidates in *rows*; None
+    where they cannot be scored.
     """
     group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
     columns = [by]

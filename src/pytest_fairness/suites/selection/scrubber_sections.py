@@ -1,4 +1,4 @@
-"""What each scrubber removes, keeps and gives away, compared between the groups."""
+"""Sections on what each scrubber removes, keeps and gives away, compared between the groups."""
 
 from __future__ import annotations
 
