@@ -9,8 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
-from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
-from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict, undecided
+from pytest_fairness.analysis.four_fifths import four_fifths_sentence
+from pytest_fairness.analysis.policy import (
+    MAX_UNSCORED,
+    Decision,
+    assertion_verdict,
+    judge_ratio,
+    undecided,
+)
 from pytest_fairness.model import PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.choices import NEITHER, Choices
 from pytest_fairness.statistics.corrections import correct
@@ -137,7 +143,7 @@ def _decide(
             f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
         )
         return undecided(Reason.UNSCORED, needs)
-    decision = decide(ratio, test.corrected_p_value, alpha=alpha)
+    decision = judge_ratio(ratio, test.corrected_p_value, alpha=alpha)
     if decision.verdict is Verdict.FAIL and units.count < 2:
         note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
         return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
