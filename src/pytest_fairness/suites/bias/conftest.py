@@ -10,10 +10,9 @@ import msgspec
 import pytest
 
 from pytest_fairness.design.slugs import slug
-from pytest_fairness.documents import open_document
-from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.marks import GRID
 from pytest_fairness.suites.bias.programme import ALPHA, NAMES, NEUTRAL_NAMES
+from pytest_fairness.suites.options import marked_module, once_a_session, options_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,21 +39,20 @@ class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
 
 
+@once_a_session
+def options_of(config: pytest.Config) -> BiasOptions:
+    """Return what ``bias.yaml`` says."""
+    return options_document(config, FILE).convert(BiasOptions)
+
+
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
     """The module with its designs at the sizes of this session."""
     if not module_path.name.startswith("test_"):
         return None
-    path = parent.config.rootpath / FILE
-    try:
-        if path.exists():
-            options = open_document(path).convert(BiasOptions)
-        else:
-            options = BiasOptions()
-    except UsageError as error:
-        raise pytest.Collector.CollectError(str(error)) from None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
+    options = options_of(parent.config)
+    module = marked_module(module_path, parent)
     module.add_marker(pytest.mark.fairness(alpha=_level(module.obj)))
     for mark in _designs(module.obj):
         design = cast("dict[str, Any]", mark.kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,11 +14,16 @@ from pytest_fairness.design.personas import QUOTAS
 from pytest_fairness.design.templates import SLOTS as PRONOUN_SLOTS
 from pytest_fairness.design.templates import templates
 from pytest_fairness.design.units import DETAILS
-from pytest_fairness.documents import Text, open_document
-from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.scorers.letter import LETTER_SCORE
+from pytest_fairness.suites.options import (
+    SkipReason,
+    Text,
+    make_items,
+    marked_module,
+    once_a_session,
+    options_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +42,6 @@ FEWEST_PERSONAS = 10
 #: The same for wording, which varies more than a score that is 100 for most letters.
 FEWEST_FOR_WORDING = 20
 _MODULE = "test_letters.py"
-_OPTIONS = pytest.StashKey["LetterOptions"]()
 
 
 class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,30 +68,21 @@ class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         ]
 
 
+@once_a_session
 def options_of(config: pytest.Config) -> LetterOptions:
-    """The options of this session, read once. Raises CollectError with what is wrong with the file."""
-    if _OPTIONS not in config.stash:
-        try:
-            config.stash[_OPTIONS] = _read(config.rootpath / FILE)
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_OPTIONS]
-
-
-def _read(path: Path) -> LetterOptions:
-    if not path.exists():
-        return _with_classes(LetterOptions(), path.parent)
-    document = open_document(path)
+    """Return the options of this session, with the classes that its request conveys."""
+    document = options_document(config, FILE)
     options = document.convert(LetterOptions)
-    for at, name in enumerate(options.template):
-        if not (path.parent / name).is_file():
+    for place, name in enumerate(options.template):
+        if not (config.rootpath / name).is_file():
             raise document.wrong(
-                f"template: there is no file {name!r} beside {FILE}", "template", at
+                f"template: there is no file {name!r} beside {FILE}", "template", place
             )
-    for at, name in enumerate(options.classes):
+    for place, name in enumerate(options.classes):
         if name not in QUOTAS:
-            raise document.wrong(f"classes: {name!r} is none of {', '.join(QUOTAS)}", "classes", at)
-    return _with_classes(options, path.parent)
+            why = f"classes: {name!r} is none of {', '.join(QUOTAS)}"
+            raise document.wrong(why, "classes", place)
+    return _with_classes(options, config.rootpath)
 
 
 def _with_classes(options: LetterOptions, root: Path) -> LetterOptions:
@@ -112,37 +106,23 @@ def pytest_pycollect_makemodule(
     """The module with its design on it, which all its tests share; their replies are asked once."""
     if module_path.name != _MODULE:
         return None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
     design: dict[str, Any] = {
         "template": options.templates(parent.config.rootpath),
         "persona": "matrix",
-    }
-    design |= {
         "repetitions": options.repetitions,
-        **({"system": options.system} if options.system else {}),
     }
-    module.add_marker(pytest.mark.fairness_grid(**design))
-    return module
+    if options.system:
+        design["system"] = options.system
+    return marked_module(module_path, parent, pytest.mark.fairness_grid(**design))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """An item of each class by which the personas are grouped, and of each outcome of their
+    """Make an item of each class by which the personas are grouped, and of each outcome of their
     wording.
     """
-    if Path(metafunc.definition.path).name != _MODULE or "by" not in metafunc.fixturenames:
-        return
-    what = metafunc.definition.name.removeprefix("test_")
     options = options_of(metafunc.config)
-    values = {"outcome": options.wording, "by": options.classes}
-    names = [name for name in values if name in metafunc.fixturenames]
-    items = []
-    for item in product(*(values[name] for name in names)):
-        id_ = "-".join(item)
-        items.append(
-            pytest.param(*item, id=id_, marks=pytest.mark.fairness(id=f"letters.{what}[{id_}]"))
-        )
-    metafunc.parametrize(names, items)
+    make_items(metafunc, "letters", {"outcome": options.wording, "by": options.classes})
 
 
 @pytest.fixture

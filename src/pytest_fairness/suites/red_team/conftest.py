@@ -4,16 +4,22 @@ the baited letters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import pytest
 
-from pytest_fairness.documents import open_document, project_folder
-from pytest_fairness.errors import UsageError
 from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon
+from pytest_fairness.suites.options import (
+    Document,
+    make_items,
+    marked_module,
+    once_a_session,
+    options_document,
+    project_folder,
+)
 from pytest_fairness.suites.red_team.red_team_cases import (
     CLEAN,
     MUTATIONS,
@@ -41,9 +47,6 @@ UNSEEN_VECTORS = ("proxies", "loan_words")
 _DETECTION = {**dict.fromkeys(NAMED_VECTORS, 0.6), **dict.fromkeys(UNSEEN_VECTORS, 0.2)}
 _OTHER_DETECTION = 0.5
 _LETTERS = "test_baited_letters.py"
-_OPTIONS = pytest.StashKey["RedTeamOptions"]()
-_CASES = pytest.StashKey[tuple[RedTeamCase, ...]]()
-_DETECTED = pytest.StashKey["Detection"]()
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -77,49 +80,38 @@ class RedTeamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return self.kept.get(mutation, 0.3 if mutation == "letter_spacing" else 0.9)
 
 
+@once_a_session
 def options_of(config: pytest.Config) -> RedTeamOptions:
-    """The options of this session, read once. Raises CollectError with what is wrong with the file."""
-    if _OPTIONS not in config.stash:
-        try:
-            config.stash[_OPTIONS] = _read(config)
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_OPTIONS]
+    """Return the options of this session."""
+    document = options_document(config, FILE)
+    options = document.convert(RedTeamOptions)
+    _check_names(document, "detection", options.detection, vectors_of(config))
+    _check_names(document, "kept", options.kept, tuple(MUTATIONS))
+    if options.template and not (config.rootpath / options.template).is_file():
+        raise document.wrong(
+            f"template: there is no file {options.template!r} beside {FILE}", "template"
+        )
+    return options
 
 
+def _check_names(
+    document: Document, key: str, given: Iterable[str], allowed: Sequence[str]
+) -> None:
+    """Raise UsageError where *key* of *document* gives a name that is not *allowed*."""
+    for name in given:
+        if name not in allowed:
+            raise document.wrong(f"{key}: {name!r} is none of {', '.join(allowed)}", key, name)
+
+
+@once_a_session
 def cases_of(config: pytest.Config) -> tuple[RedTeamCase, ...]:
-    """The cases that ship and those of the project, read once. Raises CollectError."""
-    if _CASES not in config.stash:
-        try:
-            config.stash[_CASES] = red_team_cases(project_folder(config.rootpath))
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_CASES]
+    """Return the cases that ship and those of the project."""
+    return red_team_cases(project_folder(config.rootpath))
 
 
 def vectors_of(config: pytest.Config) -> tuple[str, ...]:
     """In the order of the cases."""
     return tuple(dict.fromkeys(case.vector for case in cases_of(config) if case.vector != CLEAN))
-
-
-def _read(config: pytest.Config) -> RedTeamOptions:
-    path = config.rootpath / FILE
-    if not path.exists():
-        return RedTeamOptions()
-    document = open_document(path)
-    options = document.convert(RedTeamOptions)
-    for key, given, allowed in (
-        ("detection", options.detection, vectors_of(config)),
-        ("kept", options.kept, MUTATIONS),
-    ):
-        for name in given:
-            if name not in allowed:
-                raise document.wrong(f"{key}: {name!r} is none of {', '.join(allowed)}", key, name)
-    if options.template and not (path.parent / options.template).is_file():
-        raise document.wrong(
-            f"template: there is no file {options.template!r} beside {FILE}", "template"
-        )
-    return options
 
 
 def pytest_pycollect_makemodule(
@@ -130,43 +122,30 @@ def pytest_pycollect_makemodule(
     """
     if module_path.name != _LETTERS:
         return None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
+    template = module_path.parent / "letter_request.txt"
     if options.template:
         template = parent.config.rootpath / options.template
-    else:
-        template = module_path.parent / "letter_request.txt"
+    notes = {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}
     design: dict[str, Any] = {
         "template": template,
         "groups": {"candidate": {"any": ["Jordan Lee"]}},
-        "context": {
-            "note": {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}
-        },
+        "context": {"note": notes},
         "repetitions": options.repetitions,
     }
-    design |= {"system": options.system} if options.system else {}
-    module.add_marker(pytest.mark.fairness_grid(**design))
-    return module
+    if options.system:
+        design["system"] = options.system
+    return marked_module(module_path, parent, pytest.mark.fairness_grid(**design))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """An item of each vector, mutation or category."""
-    if Path(metafunc.definition.path).parent != Path(__file__).parent:
-        return
-    axes: Mapping[str, tuple[str, ...]] = {
+    """Make an item of each vector, mutation or category."""
+    axes = {
         "vector": vectors_of(metafunc.config),
         "mutation": tuple(name for name in MUTATIONS if name != "none"),
         "category": CATEGORIES,
     }
-    what = metafunc.definition.name.removeprefix("test_")
-    for name, values in axes.items():
-        if name in metafunc.fixturenames:
-            marks = [pytest.mark.fairness(id=f"red_team.{what}[{value}]") for value in values]
-            items = [
-                pytest.param(value, id=value, marks=mark)
-                for value, mark in zip(values, marks, strict=True)
-            ]
-            metafunc.parametrize(name, items)
+    make_items(metafunc, "red_team", axes)
 
 
 @pytest.fixture
@@ -175,18 +154,16 @@ def red_team_options(pytestconfig: pytest.Config) -> RedTeamOptions:
     return options_of(pytestconfig)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detection:
     """Return what the project's lexicon finds in all cases; its tables are in the run's folder."""
     from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.red_team.detection import detect, detection_section
 
-    if _DETECTED not in pytestconfig.stash:
-        lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
-        detection_ = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
-        write_sections(fairness_run.store.directory, "red_team", detection_section(detection_))
-        pytestconfig.stash[_DETECTED] = detection_
-    return pytestconfig.stash[_DETECTED]
+    lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
+    detection_ = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
+    write_sections(fairness_run.store.directory, "red_team", detection_section(detection_))
+    return detection_
 
 
 @pytest.fixture
