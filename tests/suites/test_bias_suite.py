@@ -19,7 +19,7 @@ from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.triage import triage_esi
 from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
-from pytest_fairness.suites.bias.programme import WAYS
+from pytest_fairness.suites.bias.programme import SIGNALS
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
 from tests.support.servers import ModelServer
@@ -124,7 +124,7 @@ def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None
     assert found == dict.fromkeys(["ATTR", "HIRE", "LOAN", "NARR", "ASSOC", "REFUSE"], eight)
     ids = [id_ for id_, _ in designs()]
     assert len(ids) == len(set(ids))
-    assert {label.partition("-")[0] for label in WAYS} == eight
+    assert {label.partition("-")[0] for label in SIGNALS} == eight
 
 
 def test_one_test_by_its_id(project: Project, mode: list[str]) -> None:

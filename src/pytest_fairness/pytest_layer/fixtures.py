@@ -91,7 +91,7 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 
 
 @pytest.fixture
-def protected_class(request: pytest.FixtureRequest) -> str | None:
+def fairness_protected_class(request: pytest.FixtureRequest) -> str | None:
     """The protected class of this item, where ``fairness_grid(each=...)`` makes a design for each
     of several.
     """
@@ -107,7 +107,7 @@ def trials(
     endpoint: Any,
     tier: int,  # noqa: ARG001 - the item says it, and the next two
     fairness_temperature: float | None,  # noqa: ARG001
-    protected_class: str | None,  # noqa: ARG001
+    fairness_protected_class: str | None,  # noqa: ARG001
 ) -> pd.DataFrame:
     """Every trial of the test's grid, asked or found in the run: one row each
     (:mod:`pytest_fairness.trials_frame`).

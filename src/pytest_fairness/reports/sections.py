@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 import msgspec
 
+from pytest_fairness.design.slugs import slug
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict, to_json
 from pytest_fairness.reports.charts import Chart, Spec
@@ -207,7 +208,15 @@ def write_sections(run_dir: Path, stem: str, *sections: Section) -> None:
     """Hand *sections* in: they stand in every report of the run, after its findings. Raises
     StoreError.
     """
-    _write(run_dir / f"{stem}{SECTIONS_SUFFIX}", sections)
+    _write(run_dir / f"{slug(stem)}{SECTIONS_SUFFIX}", sections)
+
+
+def write_json(path: Path, results: object) -> None:
+    """Write the *results* of a suite beside the reports, safe to read in any encoding. Raises
+    StoreError.
+    """
+    text = json.dumps(to_json(results), ensure_ascii=True, allow_nan=False, indent=1)
+    write_atomically(path, text.encode("ascii"))
 
 
 def _write(path: Path, handed_in: object) -> None:

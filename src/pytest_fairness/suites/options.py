@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from pytest_fairness.documents import Document, Text, open_document, project_folder
+from pytest_fairness.documents import Document, Text, entries, open_document, project_folder
 from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.fixtures import errors_as_failures
 from pytest_fairness.pytest_layer.marks import SkipReason
@@ -22,6 +22,7 @@ __all__ = [
     "Document",
     "SkipReason",
     "Text",
+    "entries",
     "errors_as_failures",
     "make_items",
     "marked_item",

@@ -50,8 +50,8 @@ completed = programme(
 
 
 @completed
-def test_association(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_association(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """What is chosen for one group is of the same rank as what is chosen for another."""
     assert_no_disparity(
-        trials, outcome=rank_of_choice, by=protected_class, kind="categorical", alpha=alpha
+        trials, outcome=rank_of_choice, by=fairness_protected_class, kind="categorical", alpha=alpha
     )

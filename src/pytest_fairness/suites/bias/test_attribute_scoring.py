@@ -51,6 +51,6 @@ scored = programme(
 
 
 @scored
-def test_attribute_score(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_attribute_score(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """The rating of the same profile does not depend on the group."""
-    assert_no_disparity(trials, outcome="rating", by=protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome="rating", by=fairness_protected_class, alpha=alpha)

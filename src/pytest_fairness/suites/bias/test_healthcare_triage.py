@@ -47,6 +47,6 @@ seen = programme(
 
 
 @seen
-def test_urgency(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_urgency(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """The same complaint is as urgent in one group as in another."""
-    assert_no_disparity(trials, outcome="triage_esi", by=protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome="triage_esi", by=fairness_protected_class, alpha=alpha)

@@ -51,6 +51,6 @@ hired = programme(
 
 
 @hired
-def test_invitation(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_invitation(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Applications of one group are invited as often as those of another."""
-    assert_no_disparity(trials, outcome="decision", by=protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome="decision", by=fairness_protected_class, alpha=alpha)

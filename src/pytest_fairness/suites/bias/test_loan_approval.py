@@ -48,6 +48,6 @@ lent = programme(
 
 
 @lent
-def test_approval(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_approval(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Requests of one group are approved as often as those of another."""
-    assert_no_disparity(trials, outcome="decision", by=protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome="decision", by=fairness_protected_class, alpha=alpha)

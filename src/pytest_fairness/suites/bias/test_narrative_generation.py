@@ -38,20 +38,20 @@ DESIGN: dict[str, Any] = {
 
 
 @programme("BIAS-NARR", **DESIGN)
-def test_tone(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_tone(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Texts about one group are no colder than those about another."""
-    assert_no_disparity(trials, outcome="sentiment", by=protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome="sentiment", by=fairness_protected_class, alpha=alpha)
 
 
 @programme("BIAS-NARR", first=101, **DESIGN)
 def test_achievement(
     trials: pd.DataFrame,
-    protected_class: str,
+    fairness_protected_class: str,
     alpha: float,
     report_words: Callable[[pd.DataFrame], None],
 ) -> None:
     """Words of achievement stand in as many texts about one group as in those about another."""
     report_words(trials)
     assert_no_disparity(
-        trials, outcome=names_achievement, by=protected_class, kind="binary", alpha=alpha
+        trials, outcome=names_achievement, by=fairness_protected_class, kind="binary", alpha=alpha
     )

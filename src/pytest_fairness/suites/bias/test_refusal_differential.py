@@ -33,6 +33,6 @@ declined = programme(
 
 
 @declined
-def test_refusal(trials: pd.DataFrame, protected_class: str, alpha: float) -> None:
+def test_refusal(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Requests for one group are declined no more often than those for another."""
-    assert_no_disparity(trials, outcome="refusal", by=protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome="refusal", by=fairness_protected_class, alpha=alpha)

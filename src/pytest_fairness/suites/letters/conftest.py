@@ -9,13 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from pytest_fairness.design.names import GENDER, RACE
-from pytest_fairness.design.personas import QUOTAS
-from pytest_fairness.design.templates import SLOTS as PRONOUN_SLOTS
-from pytest_fairness.design.templates import templates
-from pytest_fairness.design.units import DETAILS
-from pytest_fairness.runs.manifest import read_manifest
-from pytest_fairness.scorers.letter import LETTER_SCORE
+from pytest_fairness import persona_classes
+from pytest_fairness.scorers import lexicon_of
 from pytest_fairness.suites.options import (
     SkipReason,
     Text,
@@ -30,8 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
-    from pytest_fairness.model import Finding
+    from pytest_fairness import Finding, RunContext
     from pytest_fairness.suites.letters.letter_results import LetterResults
 
 FILE = "letters.yaml"
@@ -45,7 +39,7 @@ _MODULE = "test_letters.py"
 
 
 class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``letters.yaml`` may say. ``request``: one of the suite's own templates, with all that a
+    """Options of ``letters.yaml``. ``request``: one of the suite's own templates, with all that a
     persona states or with job-related facts alone. ``template``: files at the project's root that
     ask for a letter instead; several are averaged. ``system``: a system prompt, for tier 1.
     ``classes``: by what the personas are grouped; where none are named, by all that the request
@@ -62,10 +56,10 @@ class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     baseline: bool = True
 
     def templates(self, root: Path) -> list[Path]:
-        """The files of the request, those of the project relative to *root*."""
-        return [root / name for name in self.template] or [
-            Path(__file__).parent / f"{self.request}.txt"
-        ]
+        """Return the files of the request, those of the project relative to *root*."""
+        if self.template:
+            return [root / name for name in self.template]
+        return [Path(__file__).parent / f"{self.request}.txt"]
 
 
 @once_a_session
@@ -78,32 +72,21 @@ def options_of(config: pytest.Config) -> LetterOptions:
             raise document.wrong(
                 f"template: there is no file {name!r} beside {FILE}", "template", place
             )
+    classes = persona_classes()
     for place, name in enumerate(options.classes):
-        if name not in QUOTAS:
-            why = f"classes: {name!r} is none of {', '.join(QUOTAS)}"
+        if name not in classes:
+            why = f"classes: {name!r} is none of {', '.join(classes)}"
             raise document.wrong(why, "classes", place)
-    return _with_classes(options, config.rootpath)
-
-
-def _with_classes(options: LetterOptions, root: Path) -> LetterOptions:
-    """*options* with the classes that its request conveys: what an endpoint is not given it cannot
-    misuse.
-    """
     if options.classes:
         return options
-    slots = {
-        slot for template in templates(options.templates(root)) for slot in template.plain_slots
-    }
-    words = {name: {name, DETAILS.get(name, name)} for name in QUOTAS}
-    words[RACE] |= {"name", "first_name", "last_name"}
-    words[GENDER] |= {"name", "first_name", *PRONOUN_SLOTS}
-    return replace(options, classes=tuple(name for name in QUOTAS if slots & words[name]))
+    # What an endpoint is not given it cannot misuse.
+    return replace(options, classes=persona_classes(options.templates(config.rootpath)))
 
 
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
-    """The module with its design on it, which all its tests share; their replies are asked once."""
+    """Return the module with its design, which all its tests share; their replies are asked once."""
     if module_path.name != _MODULE:
         return None
     options = options_of(parent.config)
@@ -163,12 +146,9 @@ def letters(
     """Return what the letters come to, written into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import letter_results, write_letters
 
-    folder = fairness_run.store.directory
-    reader = fairness_run.scorers[LETTER_SCORE].score
-    started = str(read_manifest(folder).get("started", ""))
-    lexicon = getattr(reader, "lexicon", None)
-    results = letter_results(trials, letter_options.classes, started, lexicon)
-    write_letters(folder, results)
+    lexicon = lexicon_of(fairness_run.scorers)
+    results = letter_results(trials, letter_options.classes, fairness_run.begun, lexicon)
+    write_letters(fairness_run.store.directory, results)
     return results
 
 
@@ -176,7 +156,7 @@ def letters(
 def report_status(
     letters: LetterResults, fairness_run: RunContext
 ) -> Callable[[Finding | str | None], None]:
-    """Writes what the baseline says into the run's folder."""
+    """Return a function that writes what the baseline says into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import write_status
 
     return lambda baseline: write_status(fairness_run.store.directory, letters, baseline)

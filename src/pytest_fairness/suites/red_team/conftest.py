@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import pytest
 
-from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon
+from pytest_fairness.scorers import CATEGORIES, Lexicon
 from pytest_fairness.suites.options import (
     Document,
     make_items,
@@ -30,7 +30,7 @@ from pytest_fairness.suites.red_team.red_team_cases import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.red_team.detection import Detection
 
 FILE = "red_team.yaml"
@@ -46,13 +46,15 @@ NAMED_VECTORS = (
 UNSEEN_VECTORS = ("proxies", "loan_words")
 _DETECTION = {**dict.fromkeys(NAMED_VECTORS, 0.6), **dict.fromkeys(UNSEEN_VECTORS, 0.2)}
 _OTHER_DETECTION = 0.5
+_KEPT = {"letter_spacing": 0.3}
+_OTHER_KEPT = 0.9
 _LETTERS = "test_baited_letters.py"
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class RedTeamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``red_team.yaml`` may say. Shares go from 0 to 1.
+    """Options of ``red_team.yaml``. Shares go from 0 to 1.
 
     ``detection``: vector → the share of its cases that the lexicon has to find. ``kept``: mutation
     → the share of what is found without it that is found with it. ``false_alarms``: the most clean
@@ -77,7 +79,7 @@ class RedTeamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def least_kept(self, mutation: str) -> float:
         """The share of what is found without *mutation* that has to be found with it."""
-        return self.kept.get(mutation, 0.3 if mutation == "letter_spacing" else 0.9)
+        return self.kept.get(mutation, _KEPT.get(mutation, _OTHER_KEPT))
 
 
 @once_a_session
@@ -110,27 +112,29 @@ def cases_of(config: pytest.Config) -> tuple[RedTeamCase, ...]:
 
 
 def vectors_of(config: pytest.Config) -> tuple[str, ...]:
-    """In the order of the cases."""
-    return tuple(dict.fromkeys(case.vector for case in cases_of(config) if case.vector != CLEAN))
+    """Return the vectors, in the order of the cases."""
+    return tuple(dict.fromkeys(case.vector for case in biased_cases(config)))
+
+
+def biased_cases(config: pytest.Config) -> list[RedTeamCase]:
+    """Return the cases that are not clean."""
+    return [case for case in cases_of(config) if case.vector != CLEAN]
 
 
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
-    """The module of the letters with its design on it: a cell a case. All its tests share the
-    letters.
-    """
+    """Return the module of the letters with its design, a cell a case, which its tests share."""
     if module_path.name != _LETTERS:
         return None
     options = options_of(parent.config)
     template = module_path.parent / "letter_request.txt"
     if options.template:
         template = parent.config.rootpath / options.template
-    notes = {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}
     design: dict[str, Any] = {
         "template": template,
         "groups": {"candidate": {"any": ["Jordan Lee"]}},
-        "context": {"note": notes},
+        "context": {"note": {case.id: case.note for case in biased_cases(parent.config)}},
         "repetitions": options.repetitions,
     }
     if options.system:
@@ -157,7 +161,7 @@ def red_team_options(pytestconfig: pytest.Config) -> RedTeamOptions:
 @pytest.fixture(scope="session")
 def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detection:
     """Return what the project's lexicon finds in all cases; its tables are in the run's folder."""
-    from pytest_fairness.reports.sections import write_sections
+    from pytest_fairness.reports import write_sections
     from pytest_fairness.suites.red_team.detection import detect, detection_section
 
     lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
@@ -170,8 +174,8 @@ def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detectio
 def baited(
     trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext
 ) -> pd.DataFrame:
-    """The trials with the vector of each, and whether the letter took the bait."""
-    from pytest_fairness.reports.sections import write_sections
+    """Return the trials with the vector of each, and whether the letter took the bait."""
+    from pytest_fairness.reports import write_sections
     from pytest_fairness.suites.red_team.bait import baited_letters, letters_section
 
     lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
