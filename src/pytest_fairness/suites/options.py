@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -17,6 +17,9 @@ from pytest_fairness.documents import Document, Text, entries, open_document, pr
 from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.fixtures import errors_as_failures
 from pytest_fairness.pytest_layer.marks import SkipReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Document",
@@ -28,6 +31,7 @@ __all__ = [
     "marked_item",
     "marked_module",
     "once_a_session",
+    "once_a_table",
     "options_document",
     "project_folder",
 ]
@@ -49,6 +53,23 @@ def once_a_session(make: Callable[[pytest.Config], T]) -> Callable[[pytest.Confi
             except UsageError as error:
                 raise pytest.Collector.CollectError(str(error)) from None
         return config.stash[key]
+
+    made.__doc__ = make.__doc__
+    return made
+
+
+def once_a_table(
+    make: Callable[[pytest.Config, pd.DataFrame], T],
+) -> Callable[[pytest.Config, pd.DataFrame], T]:
+    """Call *make* once in a process for the same trials, whichever tests pull them."""
+    stash_key = pytest.StashKey[dict[int, T]]()
+
+    def made(config: pytest.Config, trials: pd.DataFrame) -> T:
+        by_trials = config.stash.setdefault(stash_key, {})
+        key = hash(tuple(zip(trials["key"], trials["repetition"], trials["status"], strict=True)))
+        if key not in by_trials:
+            by_trials[key] = make(config, trials)
+        return by_trials[key]
 
     made.__doc__ = make.__doc__
     return made

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import pytest
 
+from pytest_fairness.reports import write_sections
 from pytest_fairness.scorers import CATEGORIES, Lexicon
 from pytest_fairness.suites.options import (
     Document,
     make_items,
     marked_module,
     once_a_session,
+    once_a_table,
     options_document,
     project_folder,
 )
@@ -158,16 +160,28 @@ def red_team_options(pytestconfig: pytest.Config) -> RedTeamOptions:
     return options_of(pytestconfig)
 
 
+@once_a_session
+def lexicon_of(config: pytest.Config) -> Lexicon:
+    """Return the lexicon that ships, with what the project adds to it."""
+    return Lexicon.load(project_folder(config.rootpath))
+
+
 @pytest.fixture(scope="session")
 def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detection:
     """Return what the project's lexicon finds in all cases; its tables are in the run's folder."""
-    from pytest_fairness.reports import write_sections
     from pytest_fairness.suites.red_team.detection import detect, detection_section
 
-    lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
+    lexicon = lexicon_of(pytestconfig)
     detection_ = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
     write_sections(fairness_run.store.directory, "red_team", detection_section(detection_))
     return detection_
+
+
+@once_a_table
+def _baited_letters(config: pytest.Config, trials: pd.DataFrame) -> pd.DataFrame:
+    from pytest_fairness.suites.red_team.bait import baited_letters
+
+    return baited_letters(trials, cases_of(config), lexicon_of(config))
 
 
 @pytest.fixture
@@ -175,10 +189,8 @@ def baited(
     trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext
 ) -> pd.DataFrame:
     """Return the trials with the vector of each, and whether the letter took the bait."""
-    from pytest_fairness.reports import write_sections
-    from pytest_fairness.suites.red_team.bait import baited_letters, letters_section
+    from pytest_fairness.suites.red_team.bait import letters_section
 
-    lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
-    letters = baited_letters(trials, cases_of(pytestconfig), lexicon)
+    letters = _baited_letters(pytestconfig, trials)
     write_sections(fairness_run.store.directory, "red_team_letters", letters_section(letters))
     return letters
