@@ -588,7 +588,7 @@ def test_the_status_beside_a_baseline(
     """What has fallen is listed, justified or not."""
     lines = status(results(), baseline(verdict, justified=justified))
     assert lines[0] == line
-    fallen = ["Regressions:", "- Overall: 88 (baseline: 96) ↓ 8 points"]
+    fallen = ["Regressions:", "- Overall: 88.00 (baseline: 96.00) ↓ 8.00 points"]
     if verdict in (Verdict.PASS, Verdict.INCONCLUSIVE):
         fallen = []
     assert lines[1:] == fallen
