@@ -56,7 +56,7 @@ def test_mutation(detection: Detection, mutation: str, red_team_options: RedTeam
     after = [reading for reading in detection.of(mutation=mutation) if reading.case.id in before]
     lost = [reading for reading in after if not reading.detected]
     least = red_team_options.least_kept(mutation)
-    if len(lost) > len(after) * (1 - least):
+    if len(after) - len(lost) < least * len(after):
         _fail(f"{len(lost)} of {len(after)} are lost; {percent(least, 0)} must be found", lost)
 
 
