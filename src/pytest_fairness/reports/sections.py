@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 import msgspec
 
-from pytest_fairness.design.slugs import slug
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict, to_json
 from pytest_fairness.reports.charts import Chart, Spec
@@ -208,7 +207,7 @@ def write_sections(run_dir: Path, stem: str, *sections: Section) -> None:
     """Hand *sections* in: they stand in every report of the run, after its findings. Raises
     StoreError.
     """
-    _write(run_dir / f"{slug(stem)}{SECTIONS_SUFFIX}", sections)
+    _write(run_dir / f"{stem}{SECTIONS_SUFFIX}", sections)
 
 
 def write_json(path: Path, results: object) -> None:

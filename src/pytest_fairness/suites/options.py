@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from pytest_fairness.design.slugs import slug, slugs
 from pytest_fairness.documents import Document, Text, entries, open_document, project_folder
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.pytest_layer.fixtures import errors_as_failures
 from pytest_fairness.pytest_layer.marks import SkipReason
 
@@ -25,6 +26,7 @@ __all__ = [
     "Document",
     "SkipReason",
     "Text",
+    "did_you_mean",
     "entries",
     "errors_as_failures",
     "make_items",
@@ -34,6 +36,8 @@ __all__ = [
     "once_a_table",
     "options_document",
     "project_folder",
+    "slug",
+    "slugs",
 ]
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from pytest_fairness.suites.bias.programme import ALPHA, NAMES, NEUTRAL_NAMES
-from pytest_fairness.suites.options import marked_module, once_a_session, options_document
+from pytest_fairness.suites.options import marked_module, once_a_session, options_document, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,6 +93,6 @@ def report_words(
     def report(trials: pd.DataFrame) -> None:
         words = analyze_words(trials, fairness_protected_class)
         section = words_section(request.node.name, fairness_protected_class, words)
-        write_sections(fairness_run.store.directory, f"words-{request.node.name}", section)
+        write_sections(fairness_run.store.directory, f"words-{slug(request.node.name)}", section)
 
     return report
