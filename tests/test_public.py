@@ -107,7 +107,10 @@ def is_public(module: str, name: str) -> bool:
     """Whether the page lists *name* of *module*, or *module* is no affair of it."""
     if not module.startswith("pytest_fairness"):
         return True
-    if module.startswith("pytest_fairness.suites.") and module != "pytest_fairness.suites.options":
+    if (
+        module.startswith("pytest_fairness.suites.")
+        and module != "pytest_fairness.suites.authoring"
+    ):
         return True
     return name in LISTED.get(module, ()) or f"{module}.{name}" in LISTED
 

@@ -270,6 +270,8 @@ class Reason(StrEnum):
 
 
 class OutcomeKind(StrEnum):
+    """What an outcome is, and so how it is compared."""
+
     NUMERIC = "numeric"
     ORDINAL = "ordinal"
     NARRATIVE = "narrative"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import msgspec
 import pytest
 
+from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
 from pytest_fairness.suites.bias.programme import ALPHA, NAMES, NEUTRAL_NAMES
-from pytest_fairness.suites.options import marked_module, once_a_session, options_document, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

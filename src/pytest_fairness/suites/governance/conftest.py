@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from pytest_fairness.suites.authoring import (
+    SkipReason,
+    errors_as_failures,
+    once_a_session,
+    options_document,
+)
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
 from pytest_fairness.suites.governance.representativeness import (
@@ -17,12 +23,6 @@ from pytest_fairness.suites.governance.representativeness import (
 )
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
-from pytest_fairness.suites.options import (
-    SkipReason,
-    errors_as_failures,
-    once_a_session,
-    options_document,
-)
 
 if TYPE_CHECKING:
     from pytest_fairness.context import RunContext

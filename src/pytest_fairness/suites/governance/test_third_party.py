@@ -10,9 +10,9 @@ from pytest_fairness.asserts import conclude
 from pytest_fairness.reports.sections import write_sections
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.folder import has_begun, run_folders
+from pytest_fairness.suites.authoring import errors_as_failures
 from pytest_fairness.suites.governance import third_party
 from pytest_fairness.suites.governance.past_results import conclude_each
-from pytest_fairness.suites.options import errors_as_failures
 
 if TYPE_CHECKING:
     import pandas as pd

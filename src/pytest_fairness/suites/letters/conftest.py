@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pytest_fairness import persona_classes
 from pytest_fairness.scorers import lexicon_of
-from pytest_fairness.suites.options import (
+from pytest_fairness.suites.authoring import (
     SkipReason,
     Text,
     make_items,

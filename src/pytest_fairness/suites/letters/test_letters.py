@@ -18,7 +18,7 @@ from pytest_fairness import (
     assert_no_disparity,
 )
 from pytest_fairness.scorers import PASS_THRESHOLD
-from pytest_fairness.suites.options import SkipReason
+from pytest_fairness.suites.authoring import SkipReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable

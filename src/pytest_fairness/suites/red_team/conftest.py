@@ -13,7 +13,7 @@ import pytest
 
 from pytest_fairness.reports import write_sections
 from pytest_fairness.scorers import CATEGORIES, Lexicon
-from pytest_fairness.suites.options import (
+from pytest_fairness.suites.authoring import (
     Document,
     make_items,
     marked_module,

@@ -11,7 +11,7 @@ import msgspec
 
 from pytest_fairness import InvalidEntry, UsageError
 from pytest_fairness.scorers import CATEGORIES
-from pytest_fairness.suites.options import Text, entries
+from pytest_fairness.suites.authoring import Text, entries
 
 CLEAN = "clean"
 

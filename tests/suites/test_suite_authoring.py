@@ -8,7 +8,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from pytest_fairness.suites.options import (
+from pytest_fairness.suites.authoring import (
     once_a_session,
     once_a_table,
     options_document,
@@ -29,7 +29,7 @@ def test_of_none():
 CONFTEST = """
 import msgspec
 import pytest
-from pytest_fairness.suites.options import (
+from pytest_fairness.suites.authoring import (
     make_items, marked_module, once_a_session, options_document,
 )
 
