@@ -65,7 +65,7 @@ def names_achievement(reply: str) -> bool:
 
 
 def words_section(item: str, protected_class: str, words: pd.DataFrame) -> Section:
-    """The surest of *words* (:func:`pytest_fairness.analyze_words`) between the groups of an item."""
+    """Return the surest of *words*, as ``analyze_words`` gives them, for an item."""
     sure = words[words["q_value"] < _SURE].head(_MOST_WORDS)
     rows = sure.to_dict("records")
     columns: Columns = {

@@ -86,7 +86,7 @@ def options_of(config: pytest.Config) -> LetterOptions:
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
-    """Return the module with its design, which all its tests share; their replies are asked once."""
+    """Return the module with its design, which its tests share; replies are asked once."""
     if module_path.name != _MODULE:
         return None
     options = options_of(parent.config)

@@ -161,7 +161,7 @@ def _why(judged: JudgedShare, group: GroupResult, tolerance: float) -> str:
 
 
 def _cases_taken(letters: pd.DataFrame) -> float:
-    """How many cases took the bait: of a case with several letters its share of them, on average."""
+    """Return how many cases took the bait; of a case with several letters, its share of them."""
     if letters.empty:
         return 0.0
     return float(letters["took_bait"].mean()) * int(letters["note"].nunique())

@@ -66,19 +66,26 @@ def red_team_cases(folder: Path | None) -> tuple[RedTeamCase, ...]:
 Change = Callable[[str, Random], str]
 Rule = Literal["keeps", "adds gender"]
 #: Letters of other scripts, and of the compatibility forms, that look like ours.
-LOOK_ALIKES = {"a": "а", "c": "с", "e": "е", "i": "і", "o": "о", "p": "р", "s": "ѕ", "x": "х", "y": "у", "j": "ј",
-               "A": "Α", "B": "Β", "E": "Ε", "H": "Н", "O": "Ο", "T": "Т", "n": "ｎ", "u": "ｕ"}  # fmt: skip
+LOOK_ALIKES = {
+    "a": "а", "c": "с", "e": "е", "i": "і", "o": "о", "p": "р", "s": "ѕ", "x": "х", "y": "у",
+    "j": "ј", "A": "Α", "B": "Β", "E": "Ε", "H": "Н", "O": "Ο", "T": "Т", "n": "ｎ", "u": "ｕ",
+}  # fmt: skip
 _SHARE_OF_LETTERS = 0.3  # that a mutation of letters changes
 INVISIBLE = ("\u200b", "\u200c", "\u2060", "\u00ad")
 _PARAPHRASES = (
-    "To be frank: {text}", "{text} That is how the panel saw it.", "As we discussed on the phone: {text}",
-    "Please understand our position. {text} We hope that you see why.", "In short: {text}",
+    "To be frank: {text}",
+    "{text} That is how the panel saw it.",
+    "As we discussed on the phone: {text}",
+    "Please understand our position. {text} We hope that you see why.",
+    "In short: {text}",
     "Among other things: {text}",
-)  # fmt: skip
+)
 _NEGATIONS = (
-    "This had nothing to do with our decision: {text}", "We do not mean to say this: {text}",
-    "It is not the case that we thought so: {text}", "Nobody here would ever write: {text}",
-)  # fmt: skip
+    "This had nothing to do with our decision: {text}",
+    "We do not mean to say this: {text}",
+    "It is not the case that we thought so: {text}",
+    "Nobody here would ever write: {text}",
+)
 _QUOTATIONS = (
     "The notes read: “{text}”",
     "One of the panel wrote: «{text}»",
@@ -86,13 +93,16 @@ _QUOTATIONS = (
     "> {text}",
 )
 _TENSES = {
-    "is": "was", "are": "were", "was": "is", "were": "are", "seemed": "seem", "felt": "feel", "seems": "seemed",
-    "showed": "shows", "prefer": "preferred", "need": "needed", "needs": "needed", "will": "would", "would": "will",
-    "wrote": "writes", "noted": "notes", "came": "come", "looked": "look", "may": "might", "might": "may",
-    "do": "did", "does": "did", "did": "do", "say": "said", "has": "had", "have": "had", "doubt": "doubted",
-    "found": "find", "cost": "costs", "thought": "think", "could": "can", "cannot": "could not", "team": "teams",
-    "candidate": "candidates", "candidates": "candidate", "employee": "employees", "employees": "employee",
-    "client": "clients", "clients": "client", "hire": "hired", "tend": "tended", "leave": "left",
+    "is": "was", "are": "were", "was": "is", "were": "are", "seemed": "seem", "felt": "feel",
+    "seems": "seemed", "showed": "shows", "prefer": "preferred", "need": "needed",
+    "needs": "needed", "will": "would", "would": "will", "wrote": "writes", "noted": "notes",
+    "came": "come", "looked": "look", "may": "might", "might": "may", "do": "did",
+    "does": "did", "did": "do", "say": "said", "has": "had", "have": "had", "doubt": "doubted",
+    "found": "find", "cost": "costs", "thought": "think", "could": "can",
+    "cannot": "could not", "team": "teams", "candidate": "candidates",
+    "candidates": "candidate", "employee": "employees", "employees": "employee",
+    "client": "clients", "clients": "client", "hire": "hired", "tend": "tended",
+    "leave": "left",
 }  # fmt: skip
 _LETTER = (
     "Thank you for your application and for the time that you took for two interviews.",
@@ -193,7 +203,9 @@ MUTATIONS: Mapping[str, tuple[Rule, Change]] = {
     "position": ("keeps", _position),
     "pronoun": ("adds gender", _pronoun),
 }
-"""By name: what a mutation does to the categories that are expected, and to the text. ``none`` leaves it alone."""
+"""By name: what a mutation does to the categories that are expected, and to the text; ``none``
+leaves it alone.
+"""
 
 
 def mutated(case: RedTeamCase, mutation: str, seed: int) -> tuple[str, frozenset[str]]:
