@@ -83,7 +83,7 @@ def test_what_a_suite_is_written_with_imports_nothing_heavy() -> None:
     heavy = ("pandas", "numpy", "scipy", "statsmodels", "litellm")
     code = (
         "import sys; from pytest_fairness import conclude, Verdict, RunContext; "
-        "import pytest_fairness.analysis, pytest_fairness.reports, pytest_fairness.words; "
+        "import pytest_fairness.reports, pytest_fairness.words; "
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     result = subprocess.run(

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     )
     from pytest_fairness.context import RunContext
     from pytest_fairness.design.arms import Arm
-    from pytest_fairness.design.grid import persona_classes
     from pytest_fairness.design.names import NameBanks
+    from pytest_fairness.design.persona_classes import persona_classes
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import (
@@ -155,7 +155,7 @@ _HOME = {
     "lint_text": "analysis.template_lint",
     "ll144_tables": "analysis.ll144",
     "open_run": "reports.run_tables",
-    "persona_classes": "design.grid",
+    "persona_classes": "design.persona_classes",
     "plan_sample": "analysis.planning",
     "scorer": "scorers.scorer",
     "trials_from": "analysis.other_logs",

@@ -270,7 +270,24 @@ class Reason(StrEnum):
 
 
 class OutcomeKind(StrEnum):
-    """What an outcome is, and so how it is compared."""
+    """What an outcome is, which decides how it is compared.
+
+    A further kind is added here, and then, in the order in which a reply becomes a sentence:
+
+    - ``statistics/arrays.py`` ``read_outcome``: which values it has, whether it is inferred from
+      them;
+    - ``statistics/compare.py`` ``measure``, ``impute``: its test, its effect, what a missing answer
+      could have been;
+    - ``analysis/policy.py`` ``MINIMUM_N``, ``RECOMMENDED_N``: how much of it can be judged;
+    - ``analysis/sentences.py`` ``amount`` and ``analysis/explanations.toml``: how its numbers read,
+      and its paragraph;
+    - ``analysis/planning.py`` ``DesignPower``, ``analysis/sensitivity.py`` ``plant``: how it is
+      simulated;
+    - ``reports/findings.schema.json`` and the table of kinds in ``docs/verdicts.md``.
+
+    Scorers, markers, ``pytest-fairness plan`` and messages take the kinds from here. A test goes
+    through all kinds and these places.
+    """
 
     NUMERIC = "numeric"
     ORDINAL = "ordinal"

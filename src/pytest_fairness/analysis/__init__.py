@@ -9,26 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pytest_fairness.analysis.checks import (
-        JudgedShare,
-        checked,
-        judge_checklist,
-        judge_representation,
-        judge_share,
-    )
-    from pytest_fairness.statistics.proportions import clopper_pearson
-
-__all__ = [
-    "JudgedShare",
-    "checked",
-    "clopper_pearson",
-    "judge_checklist",
-    "judge_representation",
-    "judge_share",
-]
+from typing import Any
 
 #: Where each analysis lives; imported when an assertion judges, not when a test module is
 #: collected.
@@ -47,12 +28,3 @@ def analysis_called(name: str) -> Callable[..., Any]:
         import_module(f"pytest_fairness.analysis.{name}"), _ANALYSES[name]
     )
     return analyze
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "pytest_fairness.analysis.checks"
-    if name == "clopper_pearson":
-        home = "pytest_fairness.statistics.proportions"
-    return getattr(import_module(home), name)

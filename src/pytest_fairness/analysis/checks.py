@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
     from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit
 
+__all__ = [
+    "JudgedShare",
+    "checked",
+    "clopper_pearson",
+    "judge_checklist",
+    "judge_representation",
+    "judge_share",
+]
+
 ALPHA = 0.05
 
 

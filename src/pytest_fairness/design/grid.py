@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.design.axes import LazyCells, axes, check_counts, positions
-from pytest_fairness.design.names import GENDER, RACE, NameBanks
-from pytest_fairness.design.personas import QUOTAS, Persona, PersonaMatrix
+from pytest_fairness.design.names import NameBanks
+from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.structured_answers import structured_answer
@@ -29,7 +29,7 @@ from pytest_fairness.design.templates import (
     spoken_turns,
     templates,
 )
-from pytest_fairness.design.units import DETAILS, LABEL_SLOT, Crossing, Unit, group_axis
+from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
 from pytest_fairness.words import count
@@ -440,20 +440,3 @@ def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
 def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:
     """Return how many units each combination of groups has, under each signal."""
     return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal)) for unit in units)
-
-
-def persona_classes(
-    template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path] | None = None,
-) -> tuple[str, ...]:
-    """Return the protected classes of the personas of which a request with *template*, as
-    ``fairness_grid`` takes it, says something; all of them without one. Raises UsageError.
-    """
-    if template is None:
-        return tuple(QUOTAS)
-    slots = set[str]()
-    for request in templates(template):
-        slots.update(request.plain_slots)
-    words = {name: {name, DETAILS.get(name, name)} for name in QUOTAS}
-    words[RACE] |= {"name", "first_name", "last_name"}
-    words[GENDER] |= {"name", "first_name", *SLOTS}
-    return tuple(name for name in QUOTAS if slots & words[name])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness import Finding, GroupResult, OutcomeKind, Reason, Verdict
-from pytest_fairness.analysis import JudgedShare, checked, clopper_pearson, judge_share
+from pytest_fairness.analysis.checks import JudgedShare, checked, clopper_pearson, judge_share
 from pytest_fairness.reports import Columns, Part, Printed, Section, Table, table
 from pytest_fairness.scorers import warnings_of_trials
 from pytest_fairness.words import percent
