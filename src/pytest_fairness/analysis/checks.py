@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
     from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit
 
+__all__ = [
+    "JudgedShare",
+    "checked",
+    "clopper_pearson",
+    "judge_checklist",
+    "judge_representation",
+    "judge_share",
+]
+
 ALPHA = 0.05
 
 
@@ -34,6 +43,20 @@ class JudgedShare:
     p_value: float
     low: float
     high: float
+    tests: int = 1
+
+    @property
+    def corrected_p_value(self) -> float:
+        """Return the p-value times the number of tests that share the level."""
+        return min(1.0, self.tests * self.p_value)
+
+    @property
+    def family(self) -> dict[str, Any]:
+        """Return how many tests share the level, and how, as a finding says it."""
+        method = "none"
+        if self.tests > 1:
+            method = "bonferroni"
+        return {"size": self.tests, "method": method, "alpha": ALPHA}
 
 
 def judge_share(
@@ -65,12 +88,12 @@ def judge_share(
     p_value = binomial_tail(beyond, units, limit)
     bound = clopper_pearson(beyond, units, 1 - 2 * ALPHA)[1]
     if units < fewest:
-        return JudgedShare(Verdict.INCONCLUSIVE, Reason.N, p_value, low, high)
+        return JudgedShare(Verdict.INCONCLUSIVE, Reason.N, p_value, low, high, tests)
     if p_value <= ALPHA / tests:
-        return JudgedShare(Verdict.FAIL, None, p_value, low, high)
+        return JudgedShare(Verdict.FAIL, None, p_value, low, high, tests)
     if bound <= limit:
-        return JudgedShare(Verdict.PASS, None, p_value, low, high)
-    return JudgedShare(Verdict.INCONCLUSIVE, Reason.PRECISION, p_value, low, high)
+        return JudgedShare(Verdict.PASS, None, p_value, low, high, tests)
+    return JudgedShare(Verdict.INCONCLUSIVE, Reason.PRECISION, p_value, low, high, tests)
 
 
 def judge_representation(fit: GoodnessOfFit, margin: float) -> tuple[Verdict, Reason | None]:
