@@ -11,10 +11,14 @@ import pytest
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.documents import project_folder
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection
+from pytest_fairness.suites.authoring import (
+    marked_item,
+    marked_module,
+    once_a_session,
+    project_folder,
+)
 from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import (
     SALARY,
@@ -39,24 +43,15 @@ if TYPE_CHECKING:
     from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
-_CONFIGURATION = pytest.StashKey[Configuration]()
 _RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 ClassOf = Mapping[str, str] | None
 """The class of each group in an item's protected class; None where the groups are compared."""
 
 
+@once_a_session
 def configuration_of(config: pytest.Config) -> Configuration:
-    """The configuration of this session, read once. Raises CollectError with what is wrong with the
-    file.
-    """
-    if _CONFIGURATION not in config.stash:
-        try:
-            config.stash[_CONFIGURATION] = load_configuration(
-                config.rootpath, project_folder(config.rootpath)
-            )
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_CONFIGURATION]
+    """Return the configuration of this session."""
+    return load_configuration(config.rootpath, project_folder(config.rootpath))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -74,11 +69,8 @@ def pytest_pycollect_makemodule(
     task = _TASKS.get(module_path.name)
     if task is None:
         return None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
-    module.add_marker(
-        pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task))
-    )
-    return module
+    design = marker_arguments(configuration_of(parent.config), task)
+    return marked_module(module_path, parent, pytest.mark.fairness_pairs(**design))
 
 
 def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
@@ -139,13 +131,12 @@ def _parametrize(
     controls: Sequence[str] = (),
 ) -> None:
     """Make an item of each of the *values*, by its id; what is measured of *controls* may fail."""
-    test = metafunc.definition.name.removeprefix("test_")
     measured = pytest.mark.xfail(
         strict=False, reason="a control arm: its preference is measured, not forbidden"
     )
     parameters = []
     for label, value in values.items():
-        marks = [pytest.mark.fairness(id=f"selection.{test}[{label}]")]
+        marks = [marked_item(metafunc, "selection", label)]
         if label in controls:
             marks.append(measured)
         parameters.append(pytest.param(*value, id=label, marks=marks))
