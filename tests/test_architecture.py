@@ -197,17 +197,94 @@ def test_numbers_and_lists_become_words_in_one_place() -> None:
     assert sum(len(by_hand.findall(text)) for text in sources.values()) <= BY_HAND
 
 
-#: Where a finding is made without a comparison: read from JSON, or a baseline approved just now.
-_OTHER_FINDINGS = {"model.py", "baselines/gate.py"}
+def is_choice(verdict: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Return whether the member *verdict* is somebody's value; else it is compared with, is the key
+    of a table, or its own properties are read.
+    """
+    node = verdict
+    while True:
+        parent = parents[node]
+        if isinstance(parent, (ast.Compare, ast.MatchValue, ast.Attribute)):
+            return False
+        if isinstance(parent, ast.Subscript) and parent.slice is node:
+            return False
+        if isinstance(parent, ast.Dict) and node in parent.keys:
+            return False
+        if isinstance(parent, ast.IfExp) and parent.test is node:
+            return False
+        if isinstance(parent, (ast.stmt, ast.Call, ast.keyword, ast.Dict)):
+            return True
+        node = parent
+
+
+def chosen_verdicts(source: str) -> list[str]:
+    """``line: Verdict.NAME`` of each verdict that *source* gives to something or somebody."""
+    tree = ast.parse(source)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    chosen = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        if node.value.id == "Verdict" and node.attr.isupper() and is_choice(node, parents):
+            chosen.append(f"{node.lineno}: Verdict.{node.attr}")
+    return chosen
+
+
+#: Where a verdict is a value outside ``analysis/``, and how often at most.
+_CHOSEN_ELSEWHERE = {
+    "model.py": 2,  # the verdicts that are alarms
+    "reports/finding_sections.py": 1,  # the colour of a block that raised an alarm
+    "suites/selection/findings.py": 3,
+    "suites/selection/metrics.py": 3,
+}
+
+
+def test_verdicts_are_chosen_in_the_analysis_alone() -> None:
+    """Others compare them, count them and show them. ``docs/decisions/0211``."""
+    chosen = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith("analysis/"):
+            chosen[name] = chosen_verdicts(path.read_text(encoding="utf-8"))
+    assert not {
+        name: places
+        for name, places in chosen.items()
+        if len(places) > _CHOSEN_ELSEWHERE.get(name, 0)
+    }
+
+
+def test_what_chooses_a_verdict_is_recognised() -> None:
+    """Assigned, returned, handed over, in a table or in a branch; not what is compared or shown."""
+    chosen = """
+verdict = Verdict.PASS
+verdicts = (Verdict.FLAG, other)
+call(Verdict.FLAG)
+call(verdict=Verdict.FAIL if few else None)
+table = {"few": Verdict.FAIL}
+def judge(): return "words", Verdict.PASS
+"""
+    assert len(chosen_verdicts(chosen)) == 6
+    compared = """
+if finding.verdict is Verdict.FLAG or verdict in (Verdict.PASS, Verdict.FAIL): pass
+colours = {Verdict.PASS: "green"}
+counts[Verdict.PASS] += 1
+order = Verdict.FAIL.severity
+worst = Verdict.worst(verdicts)
+words = "passed" if verdict is Verdict.PASS else "failed"
+"""
+    assert chosen_verdicts(compared) == []
+
+
+#: Where a finding is made without an analysis: read from JSON.
+_OTHER_FINDINGS = {"model.py"}
 
 
 def test_findings_are_built_in_the_analysis_alone() -> None:
     """Suites ask, read and count; ``analysis/`` judges."""
     builders = set()
     for path in sorted(PACKAGE.rglob("*.py")):
-        calls = (
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
-        )
-        if any(isinstance(call.func, ast.Name) and call.func.id == "Finding" for call in calls):
-            builders.add(str(path.relative_to(PACKAGE)))
+        name = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Finding"):
+                builders.add(name)
     assert {name for name in builders if not name.startswith("analysis/")} <= _OTHER_FINDINGS

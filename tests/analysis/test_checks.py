@@ -7,8 +7,25 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pytest_fairness.analysis.checks import checked, judge_checklist, judge_share
-from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.analysis.approvals import approved_all_the_same
+from pytest_fairness.analysis.checklist import (
+    RecordState,
+    Step,
+    judge_checklist,
+    judge_record,
+)
+from pytest_fairness.analysis.checks import (
+    checked,
+    judge_counts,
+    judge_representation,
+    judge_share,
+    judge_status,
+    unchecked,
+)
+from pytest_fairness.analysis.drift import judge_drift
+from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.statistics.control_charts import ControlChart
+from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit
 
 
 @pytest.mark.parametrize(
@@ -26,6 +43,23 @@ from pytest_fairness.model import Reason, Verdict
         (23, 30, {"at_least": 0.9}, Verdict.FAIL, None),
         (0, 9, {"at_most": 0.5, "fewest": 10}, Verdict.INCONCLUSIVE, Reason.N),
         (0, 0, {"at_most": 0.5}, Verdict.INCONCLUSIVE, Reason.N),
+        # One of twenty may be missing; more, and nothing is concluded, whatever the rest says.
+        (0, 95, {"at_most": 0.1, "missing": 5 / 100}, Verdict.PASS, None),
+        (0, 94, {"at_most": 0.1, "missing": 6 / 100}, Verdict.INCONCLUSIVE, Reason.UNSCORED),
+        (94, 94, {"at_most": 0.1, "missing": 6 / 100}, Verdict.INCONCLUSIVE, Reason.UNSCORED),
+        (
+            0,
+            3,
+            {"at_most": 0.1, "missing": 0.9, "fewest": 10},
+            Verdict.INCONCLUSIVE,
+            Reason.UNSCORED,
+        ),
+        # Up to a half a FAIL is a FLAG; at least a share with it is at most the rest without it.
+        (15, 30, {"at_most": 0.1, "flag_up_to": 0.5}, Verdict.FLAG, None),
+        (16, 30, {"at_most": 0.1, "flag_up_to": 0.5}, Verdict.FAIL, None),
+        (15, 30, {"at_least": 0.9, "flag_up_to": 0.5}, Verdict.FLAG, None),
+        (14, 30, {"at_least": 0.9, "flag_up_to": 0.5}, Verdict.FAIL, None),
+        (6, 30, {"at_most": 0.1, "flag_up_to": 0.5}, Verdict.INCONCLUSIVE, Reason.PRECISION),
     ],
 )
 def test_a_share_against_its_limit(
@@ -87,9 +121,167 @@ def test_one_limit_is_given() -> None:
             judge_share(1, 10, **limits)  # type: ignore[arg-type]
 
 
+# ---------------------------------------------------------------- counted whole
+
+
+@pytest.mark.parametrize(
+    ("counts", "limits", "verdict"),
+    [
+        ([20, 31], {"at_least": 20, "fail_below": 10}, Verdict.PASS),
+        ([20, 19], {"at_least": 20, "fail_below": 10}, Verdict.FLAG),
+        ([10, 40], {"at_least": 20, "fail_below": 10}, Verdict.FLAG),
+        ([9, 40], {"at_least": 20, "fail_below": 10}, Verdict.FAIL),
+        ([0], {"at_most": 0}, Verdict.PASS),
+        ([0.01], {"at_most": 0.01}, Verdict.PASS),
+        ([0.0101], {"at_most": 0.01}, Verdict.FLAG),
+        ([], {"at_least": 1}, Verdict.PASS),
+    ],
+)
+def test_counts_against_their_limit(
+    counts: list[float], limits: dict[str, float], verdict: Verdict
+) -> None:
+    """A limit that is reached is kept: nothing in a count is left to chance."""
+    assert judge_counts(counts, **limits) is verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "reason"),
+    [
+        ((0.9, 0.8), (1.2, 1.3), Verdict.PASS, None),
+        ((0.9, 0.7), (1.2, 1.1), Verdict.INCONCLUSIVE, Reason.PRECISION),
+        ((0.9, 0.7), (1.2, 0.99), Verdict.FLAG, None),
+        ((0.9, 0.5), (1.2, 0.79), Verdict.FAIL, None),
+    ],
+)
+def test_shares_of_a_population(
+    low: tuple[float, ...], high: tuple[float, ...], verdict: Verdict, reason: Reason | None
+) -> None:
+    """By the intervals of all groups: the group with the least of its share decides."""
+    fit = GoodnessOfFit(
+        statistic=1.0,
+        df=1,
+        p_value=0.5,
+        w=0.1,
+        residuals=(0, 0),
+        ratios=(1.1, 0.75),
+        low=low,
+        high=high,
+    )
+    assert judge_representation(fit, 0.8) == (verdict, reason)
+
+
+# ---------------------------------------------------------------- what was to be done
+
+
 def test_a_checklist_is_as_good_as_its_worst_step() -> None:
-    assert judge_checklist([]) is Verdict.PASS
-    assert judge_checklist([Verdict.PASS, Verdict.FLAG, Verdict.INCONCLUSIVE]) is Verdict.FLAG
+    states = [RecordState.OPEN, RecordState.NOT_TESTED, RecordState.ENDLESS]
+    steps = [Step("a", "", state) for state in states]
+    assert judge_checklist([]).verdict is Verdict.PASS
+    assert judge_checklist(steps[:1]).verdict is Verdict.PASS
+    unknown = judge_checklist(steps[:2])
+    assert (unknown.verdict, unknown.reason) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
+    flagged = judge_checklist(steps)
+    assert (flagged.verdict, flagged.reason) == (Verdict.FLAG, None)
+    overdue = Step("b", "since May", RecordState.OVERDUE)
+    assert judge_checklist([*steps, overdue]).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("state", list(RecordState), ids=lambda state: state.name)
+def test_what_is_not_known_has_a_reason(state: RecordState) -> None:
+    """Every state has its worth; INCONCLUSIVE alone has a reason."""
+    decision = judge_record(state)
+    assert (decision.reason is not None) == (decision.verdict is Verdict.INCONCLUSIVE)
+
+
+def test_a_step_says_what_became_of_it() -> None:
+    step = Step("Reword (Sam)", "overdue since 2026-05-02", RecordState.OVERDUE)
+    assert step.words == "Reword (Sam): overdue since 2026-05-02"
+    assert Step("run x: damaged", "", RecordState.NOT_TESTED).words == "run x: damaged"
+
+
+# ---------------------------------------------------------------- charts
+
+
+def signal(change: int | None) -> ControlChart:
+    """A chart that dates a change to the value at this place."""
+    none = np.zeros(4)
+    return ControlChart(
+        scores=none, upper=none, lower=none, alarm=change, by="value", change=change
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "sd", "gap", "verdict", "d"),
+    [
+        ([0.0, 0.0, 0.6, 0.6], 1.0, True, Verdict.FAIL, 0.6),
+        ([0.0, 0.0, -0.6, -0.6], 1.0, True, Verdict.FAIL, -0.6),
+        ([0.0, 0.0, 0.6, 0.6], 1.0, False, Verdict.FLAG, 0.6),
+        ([0.0, 0.0, 0.5, 0.5], 1.0, True, Verdict.FLAG, 0.5),
+        ([1.0, 1.0, 0.6, 0.6], 1.0, True, Verdict.FLAG, -0.4),
+        ([0.0, 0.0, 0.19, 0.19], 1.0, True, Verdict.PASS, 0.19),
+        ([0.6, 0.6, 0.79, 0.79], 1.0, True, Verdict.PASS, 0.19),
+        ([0.0, 0.0, 9.0, 9.0], None, True, Verdict.FLAG, None),
+        ([0.0, 0.0, -0.1, -0.1], 0.0, True, Verdict.FAIL, -np.inf),
+        ([0.3, 0.3, 0.3, 0.3], 0.0, True, Verdict.PASS, 0.0),
+    ],
+)
+def test_the_signal_of_a_chart(
+    values: list[float], sd: float | None, gap: bool, verdict: Verdict, d: float | None
+) -> None:
+    """FAIL for a gap that is wider than it was and than half a standard deviation, alone."""
+    judged = judge_drift(signal(2), values, sd, gap=gap)
+    assert judged.verdict is verdict
+    assert judged.d == (None if d is None else pytest.approx(d))
+    assert (judged.before, judged.after) == (values[0], values[-1])
+
+
+def test_without_a_signal_there_is_no_drift() -> None:
+    judged = judge_drift(signal(None), [0.0, 0.0, 9.0, 9.0], 1.0, gap=True)
+    assert (judged.verdict, judged.before, judged.d) == (Verdict.PASS, None, None)
+
+
+# ---------------------------------------------------------------- letters, approvals, findings
+
+JUSTIFIED = {"reason": "reworded", "approver": "Jane Smith"}
+
+
+def against_baseline(verdict: Verdict, **fields: object) -> Finding:
+    return Finding(assertion="baseline", verdict=verdict, sentence=f"{verdict}: so.", **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "fallen", "unknown", "status"),
+    [
+        (None, 0, False, Verdict.PASS),
+        (None, 1, False, Verdict.FAIL),
+        (None, 0, True, Verdict.INCONCLUSIVE),
+        (None, 1, True, Verdict.FAIL),
+        (against_baseline(Verdict.PASS), 0, False, Verdict.PASS),
+        (against_baseline(Verdict.PASS), 1, False, Verdict.FAIL),
+        (against_baseline(Verdict.FLAG), 0, False, Verdict.FAIL),
+        (against_baseline(Verdict.FLAG, justification=JUSTIFIED), 0, False, Verdict.PASS),
+        (against_baseline(Verdict.FAIL), 0, False, Verdict.FAIL),
+        (against_baseline(Verdict.INCONCLUSIVE), 0, False, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_the_status_of_letters(
+    baseline: Finding | None, fallen: int, unknown: bool, status: Verdict
+) -> None:
+    assert judge_status(baseline, fallen=fallen, unknown=unknown) is status
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FLAG, Verdict.INCONCLUSIVE])
+def test_an_approval_excuses_a_regression_alone(verdict: Verdict) -> None:
+    finding = against_baseline(verdict)
+    assert approved_all_the_same(finding, None) is finding  # type: ignore[arg-type]
+
+
+def test_a_check_that_could_not_be_made_is_inconclusive() -> None:
+    frame = pd.DataFrame({"simulated": [True], "endpoint": ["a"]})
+    finding = unchecked(frame, assertion="drift", reason=Reason.N, words="no run", outcome="level")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+    assert finding.sentence == "INCONCLUSIVE: no run."
+    assert (finding.outcome, finding.simulated) == ("level", True)
 
 
 def test_a_finding_of_a_check_has_the_provenance_of_its_table() -> None:

@@ -11,6 +11,7 @@ from syrupy.extensions import DEFAULT_EXTENSION
 from syrupy.location import PyTestLocation
 from syrupy.session import SnapshotSession
 
+from pytest_fairness.analysis import approvals
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.baselines.document import Fingerprints
@@ -81,6 +82,7 @@ class Desk:
                 "test_id": TEST_ID,
                 "rootdir": self.rootdir,
                 "root": self.rootdir / "baselines",
+                "rules": approvals,
                 "environ": self.environ,
                 **options,
             },

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pytest_fairness.design.names import NameBanks
@@ -13,8 +14,10 @@ from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.suites.governance import representativeness
+from tests.conftest import MODES
 
 from ..pytest_layer.conftest import Project
+from .lives import Life, LivedProject, Sessions, lived
 
 SUITE = ("--pyargs", "pytest_fairness.suites.governance", "--fairness-test=DATA-*")
 DECLARED = {"female": 0.5, "male": 0.5}
@@ -107,38 +110,113 @@ def test_the_matrix_against_a_population() -> None:
     assert "female" in found.sentence
 
 
-def test_a_dataset(project: Project, mode: list[str]) -> None:
-    """Men are too many, and the rows about women lack values; each is one finding, with its
-    controls.
+def applying(project: LivedProject) -> Sessions:
+    """A dataset with too many men, whose rows about women lack values; then one with rows that
+    repeat and an age of which there is one row.
     """
-    (project.path / "applicants.csv").write_text(applicants(300, 700, gaps="F"), encoding="utf-8")
-    project.write("")
-    (project.path / "governance.yaml").write_text(OPTIONS, encoding="utf-8")
-    result = project.run(*SUITE, mode=mode, apart=True)
-    result.assert_outcomes(failed=2, passed=5, **({} if mode[-1] == "-n2" else {"deselected": 19}))
-    found = {one["test_id"]: one for one in project.findings}
-    assert found["DATA-REPR-001"]["verdict"] == "FAIL"
-    assert found["DATA-MISS-001"]["verdict"] == "FAIL"
-    assert {
-        found[name]["verdict"]
-        for name in ("DATA-COVER-001", "DATA-NAMES-001", "DATA-INTER-001", "DATA-QUAL-001")
-    } == {"PASS"}
-    assert found["DATA-REPR-001"]["controls"] == {"A.7.2": "supporting", "A.7.4": "direct"}
-    assert found["DATA-REPR-001"]["test_module"] == "iso42001-data"
-
-
-def test_rows_that_repeat_and_thin_intersections(project: Project) -> None:
+    project.write()
+    (project.path / "governance.yaml").write_text(OPTIONS, "utf-8")
+    file = project.path / "applicants.csv"
+    file.write_text(applicants(300, 700, gaps="F"), "utf-8")
+    yield "men", project.run(*SUITE)
+    yield "n2", project.run(*SUITE, mode=MODES["n2"])
     text = applicants(200, 200)
-    (project.path / "applicants.csv").write_text(
-        "\n".join([text, *text.splitlines()[1:100], "9999,F,oldest,1"]), "utf-8"
-    )
-    project.write("")
-    (project.path / "governance.yaml").write_text(OPTIONS, encoding="utf-8")
-    project.run(*SUITE)
-    found = {one["test_id"]: one for one in project.findings}
-    assert found["DATA-QUAL-001"]["verdict"] == "FLAG"
-    assert found["DATA-INTER-001"]["verdict"] == "FLAG"
-    assert "oldest" in found["DATA-INTER-001"]["sentence"]
+    file.write_text("\n".join([text, *text.splitlines()[1:100], "9999,F,oldest,1"]), "utf-8")
+    yield "repeated", project.run(*SUITE)
+
+
+@pytest.fixture(scope="session")
+def applying_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, applying)
+
+
+def test_a_dataset_is_red_for_whom_it_leaves_out(applying_life: Life) -> None:
+    """Each is one finding, with its controls."""
+    men = applying_life["men"]
+    assert men.counts("failed", "passed", "deselected") == (2, 5, 19)
+    findings = men.by_id
+    assert findings["DATA-REPR-001"]["verdict"] == "FAIL"
+    assert findings["DATA-MISS-001"]["verdict"] == "FAIL"
+    counted = ("DATA-COVER-001", "DATA-NAMES-001", "DATA-INTER-001", "DATA-QUAL-001")
+    assert {findings[name]["verdict"] for name in counted} == {"PASS"}
+    assert findings["DATA-REPR-001"]["controls"] == {"A.7.2": "supporting", "A.7.4": "direct"}
+    assert findings["DATA-REPR-001"]["test_module"] == "iso42001-data"
+
+
+def test_two_workers_conclude_the_same(applying_life: Life) -> None:
+    workers = applying_life["n2"]
+    assert workers.counts("failed", "passed") == (2, 5)
+    assert workers.verdicts == applying_life["men"].verdicts
+
+
+def test_rows_that_repeat_are_flagged(applying_life: Life) -> None:
+    finding = applying_life["repeated"].by_id["DATA-QUAL-001"]
+    assert finding["verdict"] == "FLAG"
+    assert "99 of 500 rows repeat another (19.8 %), over 1.0 %" in finding["sentence"]
+
+
+def test_a_thin_intersection_is_flagged(applying_life: Life) -> None:
+    finding = applying_life["repeated"].by_id["DATA-INTER-001"]
+    assert finding["verdict"] == "FLAG"
+    assert "oldest" in finding["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "verdict"), [(0, Verdict.PASS), (1, Verdict.PASS), (2, Verdict.FLAG)]
+)
+def test_as_many_rows_may_repeat_as_is_declared(repeats: int, verdict: Verdict) -> None:
+    """Of a hundred rows one may, at a share of .01; a column that is not of the file is not read."""
+    values = [*range(100 - repeats), *[0] * repeats]
+    frame = pd.DataFrame({"id": values, "group": range(100)})
+    finding = representativeness.few_duplicates(frame, ["id"], 0.01)
+    assert finding.verdict is verdict
+    assert f"{repeats} of 100 rows repeat another" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("least", "verdict", "words"),
+    [
+        (2, Verdict.PASS, "has 2 rows or more"),
+        (
+            3,
+            Verdict.FLAG,
+            "2 combinations of groups have fewer than 3 rows, such as female and old",
+        ),
+    ],
+)
+def test_intersections_of_groups(least: int, verdict: Verdict, words: str) -> None:
+    rows = [("female", "old"), ("female", "young"), ("male", "young")] * 3
+    rows += [("male", "old")] * 2 + [(None, "young")]
+    frame = pd.DataFrame(rows, columns=["gender", "age"])
+    if least == 3:
+        frame = frame.drop(index=0)
+    finding = representativeness.intersections_covered(frame, least)
+    assert finding.verdict is verdict, finding.sentence
+    assert words in finding.sentence
+
+
+def test_one_class_has_no_intersections() -> None:
+    frame = pd.DataFrame({"gender": ["female", "male"], "age": ["old", "old"]})
+    finding = representativeness.intersections_covered(frame, 1)
+    assert finding.verdict is Verdict.FLAG
+    assert "fewer than two protected classes" in finding.sentence
+    assert "age" in finding.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "verdict", "words"),
+    [
+        (20, Verdict.PASS, "has 20 names or more"),
+        (19, Verdict.FLAG, "black (19): fewer names than the 20 that a grid asks for"),
+        (10, Verdict.FLAG, "black (10)"),
+        (9, Verdict.FAIL, "black (9): fewer names than 10, with which nothing can be said"),
+    ],
+)
+def test_names_of_a_group(names: int, verdict: Verdict, words: str) -> None:
+    banks = {"race_ethnicity": {"white": ["x"] * 30, "black": ["x"] * names}}
+    finding = representativeness.name_banks_suffice(banks)  # type: ignore[arg-type]
+    assert finding.verdict is verdict
+    assert words in finding.sentence
 
 
 @pytest.mark.parametrize(

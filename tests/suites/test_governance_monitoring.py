@@ -15,11 +15,12 @@ from pytest_fairness.suites.governance.monitoring import (
     MonitoringOptions,
     drift_findings,
     drift_section,
+    monitored,
 )
 from tests.conftest import MODES
 from tests.support.justifications import IN_FORCE
 
-from ..pytest_layer.conftest import GRID, Project
+from .lives import Life, LivedProject, Sessions, lived
 from .past_project import SUITE, past_of, past_run, save, scored
 
 Levels = list[dict[str, float]]
@@ -131,10 +132,19 @@ def test_too_few_runs_pass_nothing() -> None:
     assert [(one.verdict, one.reason) for one in findings] == [
         (Verdict.PASS, None), (Verdict.INCONCLUSIVE, Reason.PRECISION),
     ]  # fmt: skip
-    none = drift_findings(past_of([]), OPTIONS, "alarms")
-    assert none[0][0].reason is Reason.N
-    assert "there is no past run with findings" in none[0][0].sentence
-    assert drift_section("alarms", none[1]) is None
+    assert "1 comparison with 1 run at most" in findings[1].sentence
+
+
+def test_without_a_run_nothing_is_charted() -> None:
+    (finding,), drifts = drift_findings(past_of([]), OPTIONS, "alarms")
+    assert finding.reason is Reason.N
+    assert "there is no past run with findings" in finding.sentence
+    assert drift_section("alarms", drifts) is None
+
+
+def test_replays_are_left_out() -> None:
+    """They have the replies of another run."""
+    runs = runs_of(noisy(1, runs=10))
     replays = [replace(run, run={**run.run, "replayed": True}) for run in runs]
     assert drift_findings(past_of(replays), OPTIONS, "level")[0][0].reason is Reason.N
 
@@ -160,37 +170,71 @@ def test_charts_without_values_or_groups() -> None:
     assert drift_findings(past_of(lone), OPTIONS, "gap")[0][0].reason is Reason.N
 
 
+def alarming(at: int, alarms: int) -> RunResults:
+    """A run of twenty comparisons, so many of which raise an alarm."""
+    findings = []
+    for number in range(20):
+        verdict = Verdict.PASS
+        if number < alarms:
+            verdict = Verdict.FLAG
+        findings.append(scored({"a": 5.0, "b": 5.0}, verdict, outcome=f"o{number}"))
+    return past_run(f"2026-01-{1 + at:02}", *findings)
+
+
+#: One alarm now and then.
+USUAL = [alarming(at, at % 3 == 0) for at in range(15)]
+
+
+def alarms_of(*runs: RunResults) -> Finding:
+    (finding,), _ = drift_findings(past_of(runs), OPTIONS, "alarms")
+    return finding
+
+
 def test_more_alarms_than_before_are_flagged() -> None:
-    """Of twenty comparisons one alarms now and then; then eight do. One more is no news."""
-
-    def run(at: int, alarms: int) -> RunResults:
-        found = [
-            scored(
-                {"a": 5.0, "b": 5.0},
-                Verdict.FLAG if number < alarms else Verdict.PASS,
-                outcome=f"o{number}",
-            )
-            for number in range(20)
-        ]
-        return past_run(f"2026-01-{1 + at:02}", *found)
-
-    usual = [run(at, at % 3 == 0) for at in range(15)]
-    assert (
-        drift_findings(past_of([*usual, run(16, 2)]), OPTIONS, "alarms")[0][0].verdict
-        is Verdict.PASS
-    )
-    (found,), _ = drift_findings(past_of([*usual, run(16, 9)]), OPTIONS, "alarms")
-    assert found.verdict is Verdict.FLAG
+    finding = alarms_of(*USUAL, alarming(16, 9))
+    assert finding.verdict is Verdict.FLAG
     assert (
         "the share of alarms has changed since run 2026-01-17-001, from 1.7 % of the comparisons "
-        "to 45.0 %" in found.sentence
+        "to 45.0 %" in finding.sentence
     )
-    fewer = [*(run(at, 9) for at in range(12)), run(13, 0)]
-    assert drift_findings(past_of(fewer), OPTIONS, "alarms")[0][0].verdict is Verdict.PASS
-    partial = past_run("2026-01-20", usual[0].findings[3])
-    assert (
-        drift_findings(past_of([*usual, partial]), OPTIONS, "alarms")[0][0].verdict is Verdict.PASS
+    assert (finding.outcome, finding.protected_class, finding.tier) == ("alarms", "", None)
+
+
+def test_one_more_alarm_is_no_news() -> None:
+    assert alarms_of(*USUAL, alarming(16, 2)).verdict is Verdict.PASS
+
+
+def test_fewer_alarms_are_no_drift() -> None:
+    fewer = [*(alarming(at, 9) for at in range(12)), alarming(13, 0)]
+    assert alarms_of(*fewer).verdict is Verdict.PASS
+
+
+def test_verdicts_are_counted_of_what_the_newest_run_compares() -> None:
+    """Of one comparison alone its own history counts, in runs that made most of the newest's."""
+    part = past_run("2026-01-20", USUAL[0].findings[3])
+    assert alarms_of(*USUAL, part).verdict is Verdict.PASS
+    most = past_run("2026-01-20", *alarming(20, 0).findings[:17])
+    finding = alarms_of(*USUAL, most)
+    assert "over 16 runs" in finding.sentence
+    more = [*most.findings, *(scored({"a": 5.0}, outcome=f"new {at}") for at in range(5))]
+    (finding,), _ = drift_findings(
+        past_of([*USUAL, past_run("2026-01-20", *more)]), OPTIONS, "alarms"
     )
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+
+
+def test_each_endpoint_has_a_chart_of_its_own() -> None:
+    """The alarms of one do not hide behind the other's."""
+    runs = []
+    for run in (*USUAL, alarming(16, 9)):
+        others = [
+            replace(finding, verdict=Verdict.PASS, model_endpoint="other")
+            for finding in run.findings
+        ]
+        runs.append(past_run(str(run.run["id"])[:10], *run.findings, *others))
+    findings, _ = drift_findings(past_of(runs), OPTIONS, "alarms")
+    assert [finding.verdict for finding in findings] == [Verdict.FLAG, Verdict.PASS]
+    assert "of verdicts of other" in findings[1].sentence
 
 
 @pytest.mark.parametrize("charts", [1, 30])
@@ -209,60 +253,133 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
     allows.
     """
     options = MonitoringOptions(false_alarm_every=100)
+    limits = ChartLimits.of(options, 6, 2)
     alarms = 0
     for seed in range(200):
         past = past_of(runs_of(noisy(seed, runs=25), noisy(1000 + seed, runs=25)))
-        alarms += any(
-            one.chart.alarm is not None for _, one in drift_findings(past, options, "gap")[1]
-        )
+        charts = [
+            series.chart(limits)
+            for subject in monitored(past, options, "gap")
+            for series in subject.series
+        ]
+        assert len(charts) == limits.charts
+        alarms += any(chart.alarm is not None for chart in charts)
     assert alarms / 200 <= 1 - (1 - 1 / 100) ** 23 + 0.07
 
 
 # ---------------------------------------------------------------- as a session
 
+SESSION = (*SUITE, "-k", "monitoring")
+EXCUSE = ", ".join(f"{key}: {value}" for key, value in IN_FORCE.items())
+LEVELS = (noisy(3), noisy(8, groups="xy"))
 
-@pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
-def test_a_session_over_runs(project: Project, mode: list[str]) -> None:
-    """Green without drift, red with it; every FLAG needs its own justification; charts are in the
-    report.
-    """
-    arguments = (*SUITE, "-k", "monitoring")
-    project.run(*arguments, mode=mode).assert_outcomes(failed=3)
-    levels = (noisy(3), noisy(8, groups="xy"))
-    for run in runs_of(*levels):
+
+def excuse(project: LivedProject, *outcomes: int) -> None:
+    """Justify the drift of the level of these outcomes."""
+    entries = [
+        f"- {{test: MON-LEVEL-001, outcome: level of outcome {outcome}, {EXCUSE}}}\n"
+        for outcome in outcomes
+    ]
+    (project.path / "justifications.yaml").write_text("".join(entries), "utf-8")
+
+
+def drifting(project: LivedProject) -> Sessions:
+    """No run at all; twenty without drift; the last six moved, with one and both drifts excused."""
+    yield "nothing", project.run(*SESSION)
+    steady = runs_of(*LEVELS)
+    for run in steady[:14]:
         save(project.path, run)
-    project.run(*arguments, mode=mode).assert_outcomes(passed=3)
-    for folder in (project.path / ".fairness" / "runs").glob("2026-01-1[5-9]*"):
-        (folder / "findings.json").unlink()
-        (folder / "manifest.json").unlink()
-        folder.rmdir()
-    for run in runs_of(
-        moved(levels[0], 14, a=-0.7, b=-0.7, c=-0.7), moved(levels[1], 14, x=-0.4, y=-0.4)
-    )[14:19]:
+    yield "steady", project.run(*SESSION)
+    down = (moved(LEVELS[0], 14, a=-0.7, b=-0.7, c=-0.7), moved(LEVELS[1], 14, x=-0.4, y=-0.4))
+    for run in runs_of(*down)[14:]:
         save(project.path, run)
-    excuse = ", ".join(f"{key}: {value}" for key, value in IN_FORCE.items())
-    entry = f"- {{test: MON-LEVEL-001, outcome: level of outcome 0, {excuse}}}\n"
-    (project.path / "justifications.yaml").write_text(entry, "utf-8")
-    result = project.run(*arguments, mode=mode)
-    result.assert_outcomes(failed=1, passed=2)
-    assert "FLAG: outcome 1 by race_ethnicity" in result.stdout.str()
-    assert {one["controls"]["A.6.2.6"] for one in project.findings} == {"direct"}
-    assert project.page.count("<svg") >= 2
-    assert "Control charts of the level" in project.page
-    (project.path / "justifications.yaml").write_text(
-        entry + entry.replace("outcome 0", "outcome 1"), "utf-8"
-    )
-    project.run(*arguments, mode=mode).assert_outcomes(passed=3)
+    excuse(project, 0)
+    yield "one excused", project.run(*SESSION)
+    excuse(project, 0, 1)
+    yield "both excused", project.run(*SESSION)
+    yield "n2", project.run(*SESSION, mode=MODES["n2"])
 
 
-def test_the_simulated_endpoint_does_not_drift(project: Project) -> None:
-    """Nine real sessions of one suite with other seeds: what chance brings is no drift; what judges
-    is not charted.
-    """
-    project.write(GRID)
-    for seed in range(9):
+@pytest.fixture(scope="session")
+def drifting_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, drifting)
+
+
+def test_without_runs_all_are_red(drifting_life: Life) -> None:
+    assert drifting_life["nothing"].counts("failed", "passed") == (3, 0)
+    assert {finding["reason"] for finding in drifting_life["nothing"].findings} == {"N"}
+
+
+def test_without_drift_all_are_green(drifting_life: Life) -> None:
+    steady = drifting_life["steady"]
+    assert steady.counts("failed", "passed") == (0, 3)
+    assert {finding["verdict"] for finding in steady.findings} == {"PASS"}
+    assert {finding["controls"]["A.6.2.6"] for finding in steady.findings} == {"direct"}
+
+
+def test_every_flag_needs_its_own_justification(drifting_life: Life) -> None:
+    """One of two is excused: the other is red."""
+    excused = drifting_life["one excused"]
+    assert excused.counts("failed", "passed") == (1, 2)
+    assert "FLAG: outcome 1 by race_ethnicity" in excused.output
+    flags = [finding for finding in excused.findings if finding["verdict"] == "FLAG"]
+    justified = {finding["outcome"]: bool(finding["justification"]) for finding in flags}
+    assert justified == {"level of outcome 0": True, "level of outcome 1": False}
+    assert drifting_life["both excused"].counts("failed", "passed") == (0, 3)
+
+
+def test_charts_are_in_the_report(drifting_life: Life) -> None:
+    page = drifting_life["one excused"].page
+    assert page.count("<svg") >= 2
+    assert "Control charts of the level" in page
+    assert "Drift of the alarms" in page
+
+
+def test_two_workers_conclude_the_same(drifting_life: Life) -> None:
+    workers = drifting_life["n2"]
+    assert workers.counts("failed", "passed") == (0, 3)
+    assert workers.verdicts == drifting_life["both excused"].verdicts
+
+
+#: As few trials as a finding takes.
+SMALL = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.mark.fairness_grid(
+    template="Write a short job reference for {name}, a nurse.",
+    groups={"race_ethnicity": ["white", "black"]}, repetitions=2
+)
+def test_tone(trials):
+    assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
+"""
+
+
+def repeating(project: LivedProject) -> Sessions:
+    """Eight runs of one suite with other seeds, and the charts of it twice."""
+    project.write(SMALL)
+    for seed in range(8):
         project.run("--fairness-seed", str(seed)).assert_outcomes(passed=1)
-    project.run(*SUITE, "-k", "monitoring").assert_outcomes(passed=3)
-    project.run(*SUITE, "-k", "monitoring").assert_outcomes(passed=3)
-    assert len(project.findings) == 3
-    assert all(one["simulated"] for one in project.findings)
+    yield "charted", project.run(*SESSION)
+    yield "again", project.run(*SESSION)
+
+
+@pytest.fixture(scope="session")
+def repeating_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, repeating)
+
+
+def test_the_simulated_endpoint_does_not_drift(repeating_life: Life) -> None:
+    """What chance brings is no drift, and a simulated run makes its charts simulated."""
+    charted = repeating_life["charted"]
+    assert charted.counts("failed", "passed") == (0, 3)
+    assert {finding["verdict"] for finding in charted.findings} == {"PASS"}
+    assert all(finding["simulated"] for finding in charted.findings)
+    assert "over 8 runs" in charted.findings[0]["sentence"]
+
+
+def test_what_judges_is_not_charted(repeating_life: Life) -> None:
+    again = repeating_life["again"]
+    assert again.counts("failed", "passed") == (0, 3)
+    assert len(again.findings) == 3
+    assert "over 8 runs" in again.findings[0]["sentence"]

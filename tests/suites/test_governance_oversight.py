@@ -18,6 +18,7 @@ from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.reports.sections import Section
 from pytest_fairness.scorers.lexicon import AcceptedWarning
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 from pytest_fairness.suites.governance.oversight import (
@@ -26,11 +27,13 @@ from pytest_fairness.suites.governance.oversight import (
     approved,
     justified,
     mitigated,
+    oversight_section,
     unexpired,
 )
 from tests.conftest import MODES
 
-from ..pytest_layer.conftest import BIASED, GRID, Project
+from ..pytest_layer.conftest import BIASED, GRID
+from .lives import Life, LivedProject, Sessions, lived
 from .past_project import SUITE, flagged, past_of, past_run, scored, with_justification
 
 TODAY = datetime.date(2026, 6, 1)
@@ -123,29 +126,45 @@ def test_without_a_run_nothing_is_concluded() -> None:
         assert "(2026-05-01-001: damaged): run the fairness tests first" in finding.sentence
 
 
+#: A FLAG and a FAIL, and a newer run of another comparison.
+FORGOTTEN = (
+    past_run("2026-05-01", flagged(), replace(FAILED, outcome="sentiment")),
+    past_run("2026-05-02", scored({"white": 5.0, "black": 5.0}, outcome="word_count")),
+)
+
+
 def test_an_alarm_is_not_forgotten_by_testing_something_else() -> None:
     """The newest run made another comparison: neither FLAG nor FAIL is settled, until it is tested
     or decided.
     """
-    other = scored({"white": 5.0, "black": 5.0}, outcome="word_count")
-    runs = (
-        past_run("2026-05-01", flagged(), replace(FAILED, outcome="sentiment")),
-        past_run("2026-05-02", other),
-    )
-    assert judged(justified(record(*runs))) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
-    assert judged(mitigated(record(*runs))) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
-    assert justified(record(*runs, justifications=(reasoned(),))).verdict is Verdict.PASS
-    assert (
-        mitigated(record(*runs, mitigations=(mitigation(outcome="sentiment"),))).verdict
-        is Verdict.PASS
-    )
-    assert justified(record(*runs, options={"run": "last"})).verdict is Verdict.PASS
-    assert justified(record(*runs, past_run("2026-05-03", PASSED))).verdict is Verdict.PASS
-    assert justified(record(*runs, options={"run": "2026-05-01-001"})).verdict is Verdict.FAIL
+    assert judged(justified(record(*FORGOTTEN))) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
+    assert judged(mitigated(record(*FORGOTTEN))) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
+    assert "of run 2026-05-01-001: not tested again" in justified(record(*FORGOTTEN)).sentence
+
+
+def test_an_alarm_is_settled_by_a_decision_or_a_test() -> None:
+    decided = record(*FORGOTTEN, justifications=(reasoned(),))
+    assert justified(decided).verdict is Verdict.PASS
+    answered = record(*FORGOTTEN, mitigations=(mitigation(outcome="sentiment"),))
+    assert mitigated(answered).verdict is Verdict.PASS
+    tested = record(*FORGOTTEN, past_run("2026-05-03", PASSED))
+    assert justified(tested).verdict is Verdict.PASS
+
+
+def test_the_run_that_is_judged_may_be_named() -> None:
+    """By id, or ``last`` for the newest whatever it left out."""
+    assert justified(record(*FORGOTTEN, options={"run": "last"})).verdict is Verdict.PASS
+    assert justified(record(*FORGOTTEN, options={"run": "2026-05-01-001"})).verdict is Verdict.FAIL
     with pytest.raises(UsageError, match="there is no run '2026-05-09-001'"):
-        justified(record(*runs, options={"run": "2026-05-09-001"}))
-    cut = record(past_run("2026-05-01", PASSED), unreadable=("2026-05-02-001: no findings.json",))
-    assert judged(justified(cut)) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
+        justified(record(*FORGOTTEN, options={"run": "2026-05-09-001"}))
+
+
+def test_a_newer_run_that_cannot_be_read_is_left_out_too() -> None:
+    """An older one was judged by those after it."""
+    newer = record(past_run("2026-05-01", PASSED), unreadable=("2026-05-02-001: no findings.json",))
+    assert judged(justified(newer)) == (Verdict.INCONCLUSIVE, Reason.INCOMPLETE)
+    older = record(past_run("2026-05-03", PASSED), unreadable=("2026-05-02-001: no findings.json",))
+    assert judged(justified(older)) == (Verdict.PASS, None)
 
 
 # ---------------------------------------------------------------- FAILs
@@ -193,34 +212,73 @@ def test_the_days_are_those_of_the_options() -> None:
 # ---------------------------------------------------------------- expiries
 
 
-def test_expiries() -> None:
-    """Expired, without an end, soon, of the file, of a marker, and of accepted warnings."""
-    run = past_run("2026-05-10", PASSED)
-    assert "nothing is justified or accepted" in unexpired(record(run)).sentence
-    assert (
-        unexpired(record(justifications=(reasoned(),))).verdict is Verdict.PASS
-    )  # the file alone will do
-    expired = unexpired(record(run, justifications=(reasoned("2026-05-31"), reasoned())))
+RUN = past_run("2026-05-10", PASSED)
+
+
+def test_without_an_excuse_nothing_can_expire() -> None:
+    finding = unexpired(record(RUN))
+    assert judged(finding) == (Verdict.PASS, None)
+    assert "nothing is justified or accepted" in finding.sentence
+
+
+def test_the_file_alone_is_judged_without_a_run() -> None:
+    assert judged(unexpired(record(justifications=(reasoned(),)))) == (Verdict.PASS, None)
+
+
+def test_an_excuse_after_its_end_fails() -> None:
+    """The day of the end itself still counts."""
+    expired = unexpired(record(RUN, justifications=(reasoned("2026-05-31"), reasoned())))
     assert judged(expired) == (Verdict.FAIL, None)
     assert (
         "1 of 2 justifications and accepted warnings that expired, or have no end"
         in expired.sentence
     )
-    endless = unexpired(record(run, justifications=(reasoned("2028-12-31"),)))
+    assert unexpired(record(RUN, justifications=(reasoned("2026-06-01"),))).verdict is Verdict.PASS
+
+
+def test_an_end_that_is_too_far_away_is_none() -> None:
+    endless = unexpired(record(RUN, justifications=(reasoned("2028-12-31"),)))
     assert judged(endless) == (Verdict.FLAG, None)
-    assert "which is no end" in endless.sentence
-    soon = unexpired(record(run, justifications=(reasoned("2026-06-20"),)))
+    assert "over 731 days after 2026-01-31, which is no end" in endless.sentence
+    within = record(RUN, justifications=(reasoned("2026-12-31"),), options={"longest_days": 30})
+    assert unexpired(within).verdict is Verdict.FLAG
+
+
+def test_what_ends_soon_is_noted() -> None:
+    soon = unexpired(record(RUN, justifications=(reasoned("2026-06-20"), reasoned())))
     assert soon.verdict is Verdict.PASS
-    assert f"justification of {TEST} (Jane Smith) expires on 2026-06-20, in 19 days" in soon.notes
+    assert soon.sentence.endswith("has expired; 1 expire within 30 days.")
+    assert soon.notes == (
+        f"justification of {TEST} (Jane Smith) expires on 2026-06-20, in 19 days",
+    )
+
+
+def test_markers_and_accepted_warnings_expire_too() -> None:
+    """A marker as its run recorded it; one that stands in the file as well counts once."""
     marker = past_run("2026-05-10", with_justification(flagged(), "2026-05-31"))
     assert f"marker of {TEST} (Jane Smith): expired" in unexpired(record(marker)).sentence
+    both = unexpired(record(marker, justifications=(reasoned("2026-05-31"),)))
+    assert both.sentence.startswith("FAIL: 1 of 1 justifications")
     warning = AcceptedWarning(
         category="age", term="overqualified", who="J", why="w", until=day("2026-05-01")
     )
-    assert (
-        "accepted warning overqualified (J): expired on 2026-05-01"
-        in unexpired(record(run, accepted=(warning,))).sentence
-    )
+    accepted = unexpired(record(RUN, accepted=(warning,)))
+    assert "accepted warning overqualified (J): expired on 2026-05-01" in accepted.sentence
+
+
+def test_what_was_followed_up_is_shown_the_worst_first() -> None:
+    finding = unexpired(record(RUN, justifications=(reasoned(), reasoned("2026-05-31"))))
+    assert [row["verdict"] for row in finding.details["followed_up"]] == ["PASS", "FAIL"]  # type: ignore[index, union-attr, call-overload]
+    section = oversight_section(finding)
+    assert [entry.verdict for entry in verdicts_of(section)] == [Verdict.FAIL, Verdict.PASS]
+    nothing = oversight_section(unexpired(record(RUN)))
+    assert nothing.parts == ()
+
+
+def verdicts_of(section: Section) -> list[Any]:
+    """The last column of the table in *section*."""
+    (shown,) = section.parts
+    return [row[-1] for row in shown.rows]  # type: ignore[union-attr]
 
 
 # ---------------------------------------------------------------- approvals
@@ -376,24 +434,59 @@ def test_a_baseline_that_was_edited_is_approved_by_nobody(repository: GitProject
 # ---------------------------------------------------------------- as a session
 
 
-@pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
-def test_a_session_from_fail_to_mended(project: Project, mode: list[str]) -> None:
-    """A FAIL of a real run, its mitigation, and the re-test; what judges is not judged again."""
+SESSION = (*SUITE, "-k", "oversight and not baselines")
+
+
+def mending(project: LivedProject) -> Sessions:
+    """Nothing was run; a real run fails; a mitigation is entered; an option is misspelt."""
     project.write(GRID, BIASED)
-    arguments = (*SUITE, "-k", "oversight and not baselines")
-    project.run(*arguments, mode=mode).assert_outcomes(failed=3)
+    yield "nothing", project.run(*SESSION)
     project.run("--fairness-endpoint", "planted").assert_outcomes(failed=1)
-    project.run(*arguments, mode=mode).assert_outcomes(failed=1, passed=2)
+    yield "failed", project.run(*SESSION)
+    entry = "test: 'test_suite.py::test_tone', action: Reword, owner: Sam"
     (project.path / "mitigations.yaml").write_text(
-        "- {test: 'test_suite.py::test_tone', action: Reword, owner: Sam, date: 2026-01-01, due: "
-        "2099-01-01}\n",
-        "utf-8",
+        f"- {{{entry}, date: 2026-01-01, due: 2099-01-01}}\n", "utf-8"
     )
-    project.run(*arguments, mode=mode).assert_outcomes(passed=3)
-    found = {one["test_id"]: one for one in project.findings}
-    assert found["OVER-MITI-001"]["test_module"] == "iso42001-oversight"
-    assert found["OVER-MITI-001"]["controls"] == {"A.9.2": "context", "A.9.3": "context"}
-    assert found["OVER-MITI-001"]["simulated"]
-    assert "open until 2099-01-01" in project.page
+    yield "mitigated", project.run(*SESSION)
+    yield "n2", project.run(*SESSION, mode=MODES["n2"])
     (project.path / "governance.yaml").write_text("oversight: {overdue: 3}\n", "utf-8")
-    assert "unknown key 'overdue'" in project.run(*arguments).stdout.str()
+    yield "misspelt", project.run(*SESSION)
+
+
+@pytest.fixture(scope="session")
+def mending_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, mending)
+
+
+def test_before_any_run_all_are_red(mending_life: Life) -> None:
+    nothing = mending_life["nothing"]
+    assert nothing.counts("failed", "passed") == (3, 0)
+    assert {finding["reason"] for finding in nothing.findings} == {"N"}
+
+
+def test_a_fail_that_nobody_answers_is_red(mending_life: Life) -> None:
+    failed = mending_life["failed"]
+    assert failed.counts("failed", "passed") == (1, 2)
+    assert failed.verdicts["OVER-MITI-001"] == "FAIL"
+    assert "no entry of mitigations.yaml is about it" in failed.output
+
+
+def test_a_mitigation_turns_it_green(mending_life: Life) -> None:
+    """What judges is not judged again; what is judged was simulated, and so is this."""
+    mitigated_ = mending_life["mitigated"]
+    assert mitigated_.counts("failed", "passed") == (0, 3)
+    finding = mitigated_.by_id["OVER-MITI-001"]
+    assert finding["test_module"] == "iso42001-oversight"
+    assert finding["controls"] == {"A.9.2": "context", "A.9.3": "context"}
+    assert finding["simulated"]
+    assert "open until 2099-01-01" in mitigated_.page
+
+
+def test_two_workers_conclude_the_same(mending_life: Life) -> None:
+    workers = mending_life["n2"]
+    assert workers.counts("failed", "passed") == (0, 3)
+    assert workers.verdicts == mending_life["mitigated"].verdicts
+
+
+def test_a_misspelt_option_is_refused(mending_life: Life) -> None:
+    assert "unknown key 'overdue'" in mending_life["misspelt"].output

@@ -5,35 +5,50 @@ asked again.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.suites.governance.third_party import (
+from pytest_fairness.suites.governance import third_party
+from pytest_fairness.suites.governance.canary import (
     CanaryReplies,
     CanaryReply,
-    ServiceInRun,
-    ThirdPartyOptions,
     canary_finding,
     canary_prompts,
     canary_section,
-    model_finding,
     normalised,
     read_canary,
     reference_replies,
     write_canary,
 )
+from pytest_fairness.suites.governance.third_party import (
+    ServiceInRun,
+    ServiceLog,
+    ThirdPartyOptions,
+    configured_models,
+    fingerprint_finding,
+    model_finding,
+    parameter_finding,
+    service_logs,
+    services_of,
+)
 from tests.conftest import MODES
 from tests.support.servers import Fault, ModelServer, openai_body
 
-from ..pytest_layer.conftest import GRID, MODELS, Project
+from ..pytest_layer.conftest import GRID, MODELS
 from ..reports.factories import HOSTILE
-from .past_project import SUITE
+from .lives import Life, LivedProject, Sessions, lived
+from .past_project import SUITE, past_of, past_run, save, scored
 
 OPTIONS = ThirdPartyOptions()
 
@@ -94,6 +109,208 @@ def test_what_endpoints_yaml_says_is_declared() -> None:
         in notes
     )
     assert any("endpoints.yaml asks for gpt-5 now" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("answered", "configured", "notes"),
+    [({}, "gpt-4o", 0), ({}, None, 0), ({}, "gpt-5", 1)],
+)
+def test_another_model_in_endpoints_yaml_is_noted(
+    answered: dict[str, int], configured: str | None, notes: int
+) -> None:
+    finding = model_finding("gpt", (service(1, answered=answered),), OPTIONS, configured)
+    assert len(finding.notes) == notes
+
+
+def test_models_that_are_configured(tmp_path: Path) -> None:
+    """Entries without a model, as functions, and files without entries name none."""
+    path = tmp_path / "endpoints.yaml"
+    assert configured_models(path) == {}
+    path.write_text("endpoints: [{name: a, model: m1}, {name: f, type: function}]", "utf-8")
+    assert configured_models(path) == {"a": "m1"}
+    for text in ("", "[]", "other: 1", "endpoints:"):
+        path.write_text(text, "utf-8")
+        assert configured_models(path) == {}
+
+
+def test_endpoints_of_past_runs(tmp_path: Path) -> None:
+    """The oldest run first; a function has no model; replays and runs before ``since`` are out."""
+    model = {"endpoint": "gpt", "asked": "gpt-4o", "answered": {"gpt-4o": 3}}
+    identity = {"type": "openai", "base_url": "https://a.example"}
+    entries = [{"name": "gpt", "identity": identity}, {"name": "f", "simulated": True}]
+    past = []
+    for day in ("2026-05-01", "2026-05-02", "2026-05-03"):
+        run = past_run(day, scored({"a": 1.0}), models=[model], replayed=day == "2026-05-03")
+        save(tmp_path, run, entries)
+        past.append(run)
+    folder = tmp_path / ".fairness" / "runs"
+    services = services_of(past_of(past), OPTIONS, folder)
+    assert {name: [s.run for s in runs] for name, runs in services.items()} == {
+        "gpt": ["2026-05-01-001", "2026-05-02-001"],
+        "f": ["2026-05-01-001", "2026-05-02-001"],
+    }
+    gpt = services["gpt"][0]
+    assert (gpt.asked, gpt.answered, gpt.simulated) == ("gpt-4o", {"gpt-4o": 3}, False)
+    assert (gpt.type, gpt.address) == ("openai", "https://a.example")
+    function = services["f"][0]
+    assert (function.asked, function.answered, function.simulated) == (None, {}, True)
+    later = services_of(past_of(past), ThirdPartyOptions(since="2026-05-02-001"), folder)
+    assert [s.run for s in later["gpt"]] == ["2026-05-02-001"]
+
+
+# ---------------------------------------------------------------- the log
+
+
+def attempt(key: str, request: Any, response: Any = None, **more: Any) -> dict[str, Any]:
+    wire = {"request_body": json.dumps(request), "response_body": json.dumps(response)}
+    return {"key": key, "wire": wire, **more}
+
+
+@pytest.fixture
+def read_log(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ServiceLog]:
+    """The log of an endpoint that was sent some parameters, with these attempts."""
+
+    def log(sent: dict[str, Any], *attempts: dict[str, Any], parameters: bool = True) -> ServiceLog:
+        trial = {"key": "k", "endpoint": {"name": "gpt"}, "parameters": {"requested": sent}}
+        kinds = {"trial": [trial], "attempt": list(attempts)}
+        reader = SimpleNamespace(each=kinds.__getitem__)
+        monkeypatch.setattr(third_party, "reading", lambda *_, **__: nullcontext(reader))
+        return service_logs(Path("/nowhere"), parameters=parameters)["gpt"]
+
+    return log
+
+
+@pytest.mark.parametrize(
+    ("sent", "body", "dropped"),
+    [
+        ({"temperature": 0.5}, {"temperature": 0.5}, {}),
+        ({"temperature": 0.5}, {"temperature": 1.0}, {"temperature": 1}),
+        ({"temperature": 0.5}, {"model": "m"}, {"temperature": 1}),
+        ({"max_tokens": 9, "stop": "."}, {"options": {"num_predict": 9, "stop": ["."]}}, {}),
+        ({"stop": "."}, {"stop_sequences": ["."]}, {}),
+        ({"stop": "."}, {"stop_sequences": [","]}, {"stop": 1}),
+        ({"seed": 3}, {"options": "none"}, {"seed": 1}),
+    ],
+)
+def test_parameters_in_a_request(
+    read_log: Callable[..., ServiceLog],
+    sent: dict[str, Any],
+    body: dict[str, Any],
+    dropped: dict[str, int],
+) -> None:
+    """By the name that the provider has for them, alone or in a list, and with their value."""
+    log = read_log(sent, attempt("k", body))
+    assert (log.requests, log.dropped) == (1, dropped)
+
+
+def test_what_an_error_refuses(read_log: Callable[..., ServiceLog]) -> None:
+    """A name as a word of its own, of a request that was rejected; a server that is down refuses
+    nothing.
+    """
+    sent = {"top": 1, "top_p": 0.5}
+    error = "top_p is not supported"
+    rejected = attempt("k", sent, evidence=Evidence.REJECTED, error=error)
+    assert read_log(sent, rejected).refused == {"top_p": 1}
+    down = attempt("k", sent, evidence=Evidence.SERVER, error=error)
+    assert not read_log(sent, down).refused
+
+
+def test_fingerprints_in_replies(read_log: Callable[..., ServiceLog]) -> None:
+    """Bodies that are no JSON, or no object, have none; parameters are not looked at."""
+    replies = [{"system_fingerprint": "fp_1"}, {"system_fingerprint": None}, ["fp_2"], "fp_3"]
+    attempts = [attempt("k", {}, reply) for reply in replies]
+    attempts.append({"key": "k", "wire": {"response_body": "{"}})
+    attempts.append({"key": "k"})
+    log = read_log({"seed": 1}, *attempts, parameters=False)
+    assert (log.fingerprints, log.requests, log.meant) == ({"fp_1": 1}, 0, {})
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Give the runs these logs of the endpoint, in the order in which they are read."""
+
+    def logs(*of_runs: ServiceLog) -> None:
+        left = iter(of_runs)
+        monkeypatch.setattr(third_party, "service_logs", lambda *_, **__: {"gpt": next(left)})
+
+    return logs
+
+
+def marked(*fingerprints: str) -> ServiceLog:
+    return ServiceLog(fingerprints=Counter(fingerprints))
+
+
+@pytest.mark.parametrize(
+    ("logs", "declared", "verdict", "reason", "words"),
+    [
+        ([marked()], (), Verdict.INCONCLUSIVE, Reason.UNRECORDED, "most providers give none"),
+        ([marked("a")], (), Verdict.INCONCLUSIVE, Reason.PRECISION, "no other run to compare"),
+        ([marked(), marked("a")], (), Verdict.INCONCLUSIVE, Reason.PRECISION, "no other run"),
+        ([marked("a"), marked("a")], (), Verdict.PASS, None, "none of them new in 2 runs"),
+        ([marked("a", "b"), marked("b")], (), Verdict.PASS, None, "b in run 2026-05-02-001"),
+        ([marked("a"), marked("a", "b")], (), Verdict.FLAG, None, "b in run 2026-05-02-001 for"),
+        ([marked("a")], ("a",), Verdict.PASS, None, "none of them new in 1 run"),
+        ([marked("a"), marked("b")], ("b",), Verdict.PASS, None, "none of them new"),
+        ([marked("a")], ("b",), Verdict.FLAG, None, "for the first time"),
+    ],
+)
+def test_fingerprints_over_runs(
+    logged: Callable[..., None],
+    logs: list[ServiceLog],
+    declared: tuple[str, ...],
+    verdict: Verdict,
+    reason: Reason | None,
+    words: str,
+) -> None:
+    """Known from a run before, or declared; a new one is a FLAG and never a FAIL."""
+    logged(*logs)
+    runs = [service(1 + at) for at in range(len(logs))]
+    options = ThirdPartyOptions(fingerprints={"gpt": declared})
+    finding = fingerprint_finding("gpt", runs, options)
+    assert (finding.verdict, finding.reason) == (verdict, reason)
+    assert words in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("log", "about", "verdict", "words"),
+    [
+        (
+            {"requests": 4, "meant": {"seed": 4}, "carried": {"seed": 4}},
+            {},
+            Verdict.PASS,
+            "4 requests of run 2026-05-01-001 carried seed as they should",
+        ),
+        (
+            {"requests": 4, "meant": {"seed": 4}, "carried": {"seed": 3}},
+            {},
+            Verdict.FAIL,
+            "seed is missing in 1 of 4",
+        ),
+        (
+            {"requests": 4, "refused": {"seed": 2}},
+            {},
+            Verdict.FAIL,
+            "the provider refused seed 2 times in run",
+        ),
+        ({"requests": 4}, {}, Verdict.INCONCLUSIVE, "sent no parameter"),
+        ({}, {}, Verdict.INCONCLUSIVE, "the log does not show what its requests carried"),
+        ({"requests": 4}, {"type": "application"}, Verdict.INCONCLUSIVE, "the log does not show"),
+        ({}, {"simulated": True}, Verdict.INCONCLUSIVE, "it is simulated"),
+    ],
+)
+def test_parameters_of_the_newest_run(
+    logged: Callable[..., None],
+    log: dict[str, Any],
+    about: dict[str, Any],
+    verdict: Verdict,
+    words: str,
+) -> None:
+    counters = {name: Counter(counts) for name, counts in log.items() if name != "requests"}
+    logged(ServiceLog(requests=log.get("requests", 0), **counters))
+    finding = parameter_finding("gpt", [service(1, **about)])
+    assert finding.verdict is verdict
+    assert finding.reason is (Reason.UNRECORDED if verdict is Verdict.INCONCLUSIVE else None)
+    assert words in finding.sentence
 
 
 # ---------------------------------------------------------------- canary prompts
@@ -198,27 +415,72 @@ def test_case_blanks_and_punctuation_are_no_change() -> None:
 # ---------------------------------------------------------------- as a session
 
 
-@pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
-def test_the_simulated_endpoint(project: Project, mode: list[str]) -> None:
-    """First there is nothing to compare with; then the same replies; what no provider has is not
-    known.
-    """
+def simulated(project: LivedProject) -> Sessions:
+    """The suite before any run, after one, and again with two workers."""
     project.write(GRID)
-    project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(
-        failed=3, passed=1, warnings=1
-    )
+    suite = (*SUITE, "-k", "third_party")
+    yield "first", project.run(*suite)
     project.run().assert_outcomes(passed=1)
-    project.run(*SUITE, "-k", "third_party", mode=mode).assert_outcomes(passed=4, warnings=2)
-    found = {one["test_id"]: (one["verdict"], one["reason"]) for one in project.findings}
-    assert found == {
+    yield "second", project.run(*suite)
+    yield "n2", project.run(*suite, mode=MODES["n2"])
+
+
+@pytest.fixture(scope="session")
+def simulated_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, simulated)
+
+
+def test_before_any_run_there_is_nothing_to_compare_with(simulated_life: Life) -> None:
+    """Three tests are red and say what to do; the canary prompts are asked, and warn."""
+    first = simulated_life["first"]
+    assert first.counts("failed", "passed", "warnings") == (3, 1, 1)
+    assert first.output.count("there is no past run that asked: run the fairness tests first") >= 3
+    assert {finding["reason"] for finding in first.findings} == {"N", "PRECISION"}
+
+
+def test_what_no_provider_has_is_not_known(simulated_life: Life) -> None:
+    """The replies of a simulated model are the same; it has no fingerprint and no parameter."""
+    second = simulated_life["second"]
+    assert second.counts("failed", "passed", "warnings") == (0, 4, 2)
+    conclusions = {
+        name: (finding["verdict"], finding["reason"]) for name, finding in second.by_id.items()
+    }
+    assert conclusions == {
         "THRD-MODEL-001": ("PASS", None),
         "THRD-FING-001": ("INCONCLUSIVE", "UNRECORDED"),
         "THRD-PARM-001": ("INCONCLUSIVE", "UNRECORDED"),
         "THRD-CANA-001": ("PASS", None),
     }
-    assert {tuple(one["controls"].items()) for one in project.findings} == {
+    assert {tuple(finding["controls"].items()) for finding in second.findings} == {
         (("A.10", "context"), ("A.6.2.6", "context"))
     }
+
+
+def test_two_workers_conclude_the_same(simulated_life: Life) -> None:
+    workers = simulated_life["n2"]
+    assert workers.counts("failed", "passed") == (0, 4)
+    assert workers.verdicts == simulated_life["second"].verdicts
+
+
+DIRECT = ("--fairness-endpoint", "direct")
+OLD, NEW_MODEL = "gpt-4o-mini-2024-07-18", "gpt-4o-mini-2025-01-01"
+#: A test that asks few trials and judges none.
+ASKING = """
+import pytest
+
+@pytest.mark.fairness_grid(
+    template="Write a short job reference for {name}, a nurse.",
+    groups={"race_ethnicity": ["white", "black"]}, names=4, repetitions=2
+)
+def test_tone(trials):
+    assert len(trials) == 16
+"""
+DECLARED = f"""
+third_party:
+  canary: {{direct: approved.json}}
+  fingerprints: {{direct: [fp_2]}}
+  declared: {{direct: [{OLD}, {NEW_MODEL}]}}
+"""
 
 
 def answering(server: ModelServer, **about: Any) -> None:
@@ -231,59 +493,83 @@ def answering(server: ModelServer, **about: Any) -> None:
     server.meet = answer
 
 
-def test_a_provider_that_changes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Model version, fingerprint, replies and parameters of a server, over three sessions."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789abcdef")
-    grid = GRID.replace("repetitions=2", "names=4, repetitions=2").replace(
-        "    assert_no_disparity(", "    4 < 20 or assert_no_disparity("
-    )
-    suite = (*SUITE, "-k", "third_party", "--fairness-endpoint", "direct")
-
-    def verdicts() -> dict[str, str]:
-        return {one["test_id"]: one["verdict"] for one in project.findings}
-
+def provider(project: LivedProject) -> Sessions:
+    """A server that changes model, fingerprint and replies, is declared anew, and then refuses a
+    parameter.
+    """
+    project.environment["OPENAI_API_KEY"] = "sk-canary-0123456789abcdef"
+    suite = (*SUITE, "-k", "third_party", *DIRECT)
     with ModelServer() as server:
-        project.write(grid, MODELS.format(url=server.openai_url) + "    default_temperature: 0.5\n")
-        answering(server, model="gpt-4o-mini-2024-07-18", system_fingerprint="fp_1")
+        endpoints = MODELS.format(url=server.openai_url) + "    default_temperature: 0.5\n"
+        project.write(ASKING, endpoints)
+        answering(server, model=OLD, system_fingerprint="fp_1")
         for _ in range(2):
-            project.run("--fairness-endpoint", "direct").assert_outcomes(passed=1)
-        project.run(*suite).assert_outcomes(passed=4)
-        assert verdicts() == {
-            "THRD-MODEL-001": "PASS", "THRD-FING-001": "PASS", "THRD-PARM-001": "PASS", "THRD-CANA-001": "INCONCLUSIVE",
-        }  # fmt: skip
-        project.run(*suite).assert_outcomes(passed=4)
-        assert verdicts()["THRD-CANA-001"] == "PASS"
-
+            project.run(*DIRECT).assert_outcomes(passed=1)
+        yield "first", project.run(*suite)
+        yield "same", project.run(*suite)
         server.endpoint = simulated_endpoint(seed=9)
-        answering(server, model="gpt-4o-mini-2025-01-01", system_fingerprint="fp_2")
-        project.run("--fairness-endpoint", "direct").assert_outcomes(passed=1)
-        result = project.run(*suite)
-        result.assert_outcomes(failed=3, passed=1)
-        assert verdicts() == {
-            "THRD-MODEL-001": "FLAG", "THRD-FING-001": "FLAG", "THRD-PARM-001": "PASS", "THRD-CANA-001": "FAIL",
-        }  # fmt: skip
-        assert "fp_2 in run" in result.stdout.str()
-        assert "Canary replies: direct" in project.page
-
+        answering(server, model=NEW_MODEL, system_fingerprint="fp_2")
+        project.run(*DIRECT).assert_outcomes(passed=1)
+        yield "changed", project.run(*suite)
         newest = project.last / "canary-direct.json"
         (project.path / "approved.json").write_bytes(newest.read_bytes())
-        (project.path / "governance.yaml").write_text(
-            "third_party:\n  canary: {direct: approved.json}\n  fingerprints: {direct: [fp_2]}\n"
-            "  declared: {direct: [gpt-4o-mini-2024-07-18, gpt-4o-mini-2025-01-01]}\n",
-            "utf-8",
-        )
-        project.run(*suite).assert_outcomes(passed=4)
-        assert set(verdicts().values()) == {"PASS"}
-
-        error = {
-            "error": {
-                "message": "Unsupported value: 'temperature' does not support 0.5",
-                "type": "invalid_request",
-            }
-        }
+        (project.path / "governance.yaml").write_text(DECLARED, "utf-8")
+        yield "declared", project.run(*suite)
+        message = "Unsupported value: 'temperature' does not support 0.5"
+        error = {"error": {"message": message, "type": "invalid_request"}}
         server.meet = lambda _: Fault(status=400, body=error)
-        project.run("--fairness-endpoint", "direct", "--fairness-smoke")
-        answering(server, model="gpt-4o-mini-2025-01-01", system_fingerprint="fp_2")
-        result = project.run(*suite, "-k", "test_parameters_arrive")
-        result.assert_outcomes(failed=1)
-        assert "the provider refused temperature" in " ".join(result.stdout.str().split())
+        project.run(*DIRECT, "--fairness-smoke")
+        answering(server, model=NEW_MODEL, system_fingerprint="fp_2")
+        yield "refused", project.run(*suite, "-k", "test_parameters_arrive")
+
+
+@pytest.fixture(scope="session")
+def provider_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, provider)
+
+
+def test_a_provider_that_stays_passes(provider_life: Life) -> None:
+    """But for the canary prompts, which the first time have nothing to be compared with."""
+    first = provider_life["first"]
+    assert first.counts("passed", "failed") == (4, 0)
+    assert first.verdicts == {
+        "THRD-MODEL-001": "PASS",
+        "THRD-FING-001": "PASS",
+        "THRD-PARM-001": "PASS",
+        "THRD-CANA-001": "INCONCLUSIVE",
+    }
+    assert "carried temperature as they should" in first.by_id["THRD-PARM-001"]["sentence"]
+
+
+def test_the_same_replies_pass(provider_life: Life) -> None:
+    assert set(provider_life["same"].verdicts.values()) == {"PASS"}
+    assert "which nobody has approved" in provider_life["same"].by_id["THRD-CANA-001"]["sentence"]
+
+
+def test_a_provider_that_changes_is_red(provider_life: Life) -> None:
+    """Version and fingerprint are flagged; most replies are others, which fails."""
+    changed = provider_life["changed"]
+    assert changed.counts("failed", "passed") == (3, 1)
+    assert changed.verdicts == {
+        "THRD-MODEL-001": "FLAG",
+        "THRD-FING-001": "FLAG",
+        "THRD-PARM-001": "PASS",
+        "THRD-CANA-001": "FAIL",
+    }
+    assert "fp_2 in run" in changed.output
+    assert f"{OLD} answered then, {NEW_MODEL} now" in changed.by_id["THRD-CANA-001"]["notes"]
+    assert "Canary replies: direct" in changed.page
+
+
+def test_what_is_declared_and_approved_passes(provider_life: Life) -> None:
+    declared = provider_life["declared"]
+    assert declared.counts("passed", "failed") == (4, 0)
+    assert set(declared.verdicts.values()) == {"PASS"}
+    assert "the approved replies in approved.json" in declared.by_id["THRD-CANA-001"]["sentence"]
+
+
+def test_a_parameter_that_is_refused_fails(provider_life: Life) -> None:
+    """Whether the refusal was met in the run that asks or in the one before: it is in the log."""
+    refused = provider_life["refused"]
+    assert refused.counts("failed") == (1,)
+    assert "the provider refused temperature" in refused.output

@@ -15,13 +15,14 @@ from pytest_fairness.suites.governance.transparency import (
     explanations_given,
     requests,
 )
+from tests.conftest import MODES
 
 from ..pytest_layer.conftest import Project
+from .lives import Life, LivedProject, Sessions, lived
 
-SUITE = ("--pyargs", "pytest_fairness.suites.governance", "--fairness-endpoint=system")
+SUITE = ("--pyargs", "pytest_fairness.suites.governance", "--fairness-test=TRANS-*")
 ENTRY = """
-endpoints:
-  - name: "system"
+  - name: "{name}"
     type: "simulated"
     seed: {seed}
     bias: {bias}
@@ -83,26 +84,57 @@ def test_how_many_are_explained(
     assert explanations_given(refused, 0.9).reason is Reason.N
 
 
-def test_shorter_explanations_for_one_group_are_found(project: Project, mode: list[str]) -> None:
-    project.write("", ENTRY.format(seed=3, bias="{race_ethnicity: {black: -1.0}}"))
-    result = project.run(*SUITE, "--fairness-test=TRANS-*", mode=mode, apart=True)
-    result.assert_outcomes(failed=3, passed=5, **({} if mode[-1] == "-n2" else {"deselected": 18}))
-    red = {one["test_id"] for one in project.findings if one["verdict"] == "FAIL"}
+def explaining(project: LivedProject) -> Sessions:
+    """With two workers a system that explains itself shorter to one group; then three that do not,
+    by other seeds.
+    """
+    biased = ENTRY.format(name="system", seed=3, bias="{race_ethnicity: {black: -1.0}}")
+    project.write("", f"endpoints:\n{biased}")
+    yield "shorter", project.run(*SUITE, "--fairness-endpoint=system", mode=MODES["n2"])
+    alike = [ENTRY.format(name=f"alike-{seed}", seed=seed, bias="{}") for seed in range(3)]
+    project.write("", f"endpoints:\n{''.join(alike)}")
+    yield "alike", project.run(*SUITE, "--fairness-endpoint=alike-0,alike-1,alike-2")
+
+
+@pytest.fixture(scope="session")
+def explaining_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    return lived(tmp_path_factory, explaining)
+
+
+def test_shorter_explanations_for_one_group_are_found(explaining_life: Life) -> None:
+    """By length, facts and specific sentences, of the one class whose group gets them."""
+    shorter = explaining_life["shorter"]
+    assert shorter.counts("failed", "passed") == (3, 5)
+    red = {name for name, verdict in shorter.verdicts.items() if verdict == "FAIL"}
     assert red == {"TRANS-EXPL-011", "TRANS-EXPL-021", "TRANS-EXPL-031"}
-    assert {one["test_module"] for one in project.findings} == {"iso42001-transparency"}
+    assert {finding["test_module"] for finding in shorter.findings} == {"iso42001-transparency"}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_equal_explanations_raise_no_alarm(project: Project, seed: int) -> None:
-    project.write("", ENTRY.format(seed=seed, bias="{}"))
-    project.run(*SUITE, "--fairness-test=TRANS-*").assert_outcomes(passed=8, deselected=18)
+def test_equal_explanations_raise_no_alarm(explaining_life: Life, seed: int) -> None:
+    alike = explaining_life["alike"]
+    assert alike.counts("failed", "passed") == (0, 24)
+    verdicts = [
+        finding["verdict"]
+        for finding in alike.findings
+        if finding["model_endpoint"] == f"alike-{seed}"
+    ]
+    assert len(verdicts) == 8
+    assert not {"FLAG", "FAIL"} & set(verdicts)
+
+
+def test_a_criterion_is_a_word_of_its_own() -> None:
+    """``rental`` takes up the rent; ``parent`` and ``current`` do not."""
+    for sentence, explained in (
+        ("The rental costs leave enough for it.", True),
+        ("The parent company is current on everything.", False),
+    ):
+        assert EXPLAINED(sentence, template="loan") is explained
 
 
 def test_the_least_share_is_declared(project: Project) -> None:
-    project.write("", ENTRY.format(seed=1, bias="{}"))
-    (project.path / "governance.yaml").write_text(
-        "transparency: {explained: 1.5}", encoding="utf-8"
-    )
+    project.write("")
+    (project.path / "governance.yaml").write_text("transparency: {explained: 1.5}", "utf-8")
     result = project.run(*SUITE)
     assert "explained" in result.stdout.str()
     assert result.ret == pytest.ExitCode.INTERRUPTED

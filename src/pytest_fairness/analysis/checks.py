@@ -1,6 +1,8 @@
-"""Checks that compare no groups: a share against a limit, and a list of what had to be done.
+"""Checks that compare no groups: a share against its limit, and what is counted whole.
 
-Suites read, ask and count; what follows from their counts is decided here.
+Suites read, ask and count; what follows from their counts is decided here, of what had to be done
+or declared in :mod:`~pytest_fairness.analysis.checklist`, and of control charts in
+:mod:`~pytest_fairness.analysis.drift`.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis.policy import MAX_UNSCORED
 from pytest_fairness.analysis.provenance import with_provenance
-from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.model import ALARMS, Finding, Reason, Verdict
 from pytest_fairness.statistics.proportions import binomial_tail, clopper_pearson
 
 if TYPE_CHECKING:
@@ -22,9 +25,11 @@ __all__ = [
     "JudgedShare",
     "checked",
     "clopper_pearson",
-    "judge_checklist",
+    "judge_counts",
     "judge_representation",
     "judge_share",
+    "judge_status",
+    "unchecked",
 ]
 
 ALPHA = 0.05
@@ -67,14 +72,18 @@ def judge_share(
     at_least: float | None = None,
     tests: int = 1,
     fewest: int = 1,
+    missing: float = 0.0,
+    flag_up_to: float = 0.0,
 ) -> JudgedShare:
     """Return whether *count* of *units* independent units are within the limit, *at_most* or
     *at_least* a share of them.
 
-    FAIL where a share so far beyond the limit has an exact chance of at most .05 divided by *tests*
-    (one-sided, Bonferroni). PASS where the exact one-sided 95 % bound of the share is within the
-    limit. Else INCONCLUSIVE, as with *fewer* units than it takes. *count* is no whole number where
-    units are means of several replies. Raises ValueError unless one limit is given.
+    INCONCLUSIVE where over a twentieth of what was asked is *missing*, a share, or there are
+    *fewer* units than it takes. FAIL where a share so far beyond the limit has an exact chance of
+    at most .05 divided by *tests* (one-sided, Bonferroni); FLAG in its place where the share
+    beyond is itself no larger than *flag_up_to*. PASS where the exact one-sided 95 % bound of the
+    share is within the limit. Else INCONCLUSIVE. *count* is no whole number where units are means
+    of several replies. Raises ValueError unless one limit is given.
     """
     if (at_most is None) == (at_least is None):
         raise ValueError("give at_most or at_least")
@@ -87,10 +96,15 @@ def judge_share(
         limit = 1 - float(at_least or 0.0)
     p_value = binomial_tail(beyond, units, limit)
     bound = clopper_pearson(beyond, units, 1 - 2 * ALPHA)[1]
+    if missing > MAX_UNSCORED:
+        return JudgedShare(Verdict.INCONCLUSIVE, Reason.UNSCORED, p_value, low, high, tests)
     if units < fewest:
         return JudgedShare(Verdict.INCONCLUSIVE, Reason.N, p_value, low, high, tests)
     if p_value <= ALPHA / tests:
-        return JudgedShare(Verdict.FAIL, None, p_value, low, high, tests)
+        verdict = Verdict.FAIL
+        if beyond <= flag_up_to * units:
+            verdict = Verdict.FLAG
+        return JudgedShare(verdict, None, p_value, low, high, tests)
     if bound <= limit:
         return JudgedShare(Verdict.PASS, None, p_value, low, high, tests)
     return JudgedShare(Verdict.INCONCLUSIVE, Reason.PRECISION, p_value, low, high, tests)
@@ -111,12 +125,45 @@ def judge_representation(fit: GoodnessOfFit, margin: float) -> tuple[Verdict, Re
     return Verdict.INCONCLUSIVE, Reason.PRECISION
 
 
-def judge_checklist(steps: Iterable[Verdict]) -> Verdict:
-    """Return the worst of *steps*, each of which had to be done; PASS where there is none."""
-    verdicts = list(steps)
-    if not verdicts:
+def judge_counts(
+    counts: Iterable[float],
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    fail_below: float | None = None,
+) -> Verdict:
+    """Return whether each of *counts*, which are whole and have no chance in them, is within the
+    limit: FAIL where one is under *fail_below*, FLAG where one is under *at_least* or over
+    *at_most*, else PASS.
+    """
+    numbers = list(counts)
+    if fail_below is not None and any(number < fail_below for number in numbers):
+        return Verdict.FAIL
+    if at_least is not None and any(number < at_least for number in numbers):
+        return Verdict.FLAG
+    if at_most is not None and any(number > at_most for number in numbers):
+        return Verdict.FLAG
+    return Verdict.PASS
+
+
+def judge_status(baseline: Finding | None, *, fallen: int, unknown: bool = False) -> Verdict:
+    """Return the status of units that have a threshold each and a *baseline* together.
+
+    FAIL where one has *fallen* below its threshold, or the comparison with the baseline raises an
+    alarm that nobody has justified; INCONCLUSIVE where that comparison is, or what came of it is
+    *unknown*; else PASS.
+    """
+    if fallen:
+        return Verdict.FAIL
+    if baseline is None:
+        if unknown:
+            return Verdict.INCONCLUSIVE
         return Verdict.PASS
-    return Verdict.worst(verdicts)
+    if baseline.verdict in ALARMS:
+        if baseline.justification:
+            return Verdict.PASS
+        return Verdict.FAIL
+    return baseline.verdict
 
 
 def checked(
@@ -129,3 +176,17 @@ def checked(
         assertion=assertion, verdict=verdict, sentence=f"{verdict}: {words}.", **fields
     )
     return with_provenance(finding, frame)
+
+
+def unchecked(
+    frame: pd.DataFrame, *, assertion: str, reason: Reason, words: str, **fields: Any
+) -> Finding:
+    """Return the finding of a check that could not be made, for a *reason*: INCONCLUSIVE."""
+    return checked(
+        frame,
+        assertion=assertion,
+        verdict=Verdict.INCONCLUSIVE,
+        words=words,
+        reason=reason,
+        **fields,
+    )

@@ -4,7 +4,7 @@ and warnings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from pytest_fairness.baselines.document import BaselineDocument, visible
 from pytest_fairness.words import count
@@ -21,22 +21,25 @@ def changelog_entry(new: BaselineDocument, old: BaselineDocument | None) -> str:
     test.
     """
     approval = new.approval
+    date = "not approved"
+    approver = "nobody"
+    justification = "–"
+    changes = list(_changes(new, old))
+    if approval is not None:
+        date = approval.approved_at[:10]
+        approver = approval.approved_by
+        justification = approval.justification
+        if approval.regression:
+            changes.insert(0, "Approved although it is worse")
+    versions = new.version
     if old:
         versions = f"{old.version} → {new.version}"
-    else:
-        versions = new.version
-    facts = {
-        "Baseline": f"{new.test_id} · {new.score}",
-        "Date": approval.approved_at[:10] if approval else "not approved",
-        "Approver": approval.approved_by if approval else "nobody",
-    }
-    changes = list(_changes(new, old))
-    if approval is not None and approval.regression:
-        changes.insert(0, "Approved although it is worse")
     lines = [
         f"## Baseline Update: {versions}",
         "",
-        *(f"**{name}:** {value}  " for name, value in facts.items()),
+        f"**Baseline:** {new.test_id} · {new.score}  ",
+        f"**Date:** {date}  ",
+        f"**Approver:** {approver}  ",
         "",
         "**Changes:**",
         "",
@@ -44,7 +47,7 @@ def changelog_entry(new: BaselineDocument, old: BaselineDocument | None) -> str:
         "",
         "**Justification:**",
         "",
-        f"> {approval.justification if approval else '–'}",
+        f"> {justification}",
     ]
     return visible("\n".join(lines)) + "\n"
 
@@ -58,22 +61,27 @@ def _changes(new: BaselineDocument, old: BaselineDocument | None) -> Iterator[st
     for change in new.fingerprints.changes_since(old.fingerprints):
         yield change[0].upper() + change[1:]
     if now.overall != before.overall:
-        better = (now.overall > before.overall) == new.lower_is_worse
-        yield (
-            f"Overall score {'improved' if better else 'fell'} from {before.overall:.6g} to "
-            f"{now.overall:.6g}"
-        )
-    then = before.part_scores
+        moved = "fell"
+        if (now.overall > before.overall) == new.lower_is_worse:
+            moved = "improved"
+        yield f"Overall score {moved} from {before.overall:.6g} to {now.overall:.6g}"
     for part, score in now.part_scores.items():
-        if part in then and abs(score - then[part]) >= _LEAST:
-            yield f"{part}: {then[part]:.1f} → {score:.1f}"
-    lost = set(before.personas) - set(now.personas)
-    gained = set(now.personas) - set(before.personas)
-    for words, personas in (("no longer scored", lost), ("scored anew", gained)):
-        if personas:
-            yield f"{count(len(personas), 'persona')} {words}"
-    patterns = now.patterns
-    its = before.patterns
-    for words, ours, theirs in (("New warnings", patterns, its), ("Gone", its, patterns)):
-        if several := [pattern for pattern in ours if pattern not in theirs]:
-            yield f"{words}: {', '.join(several[:_MOST])}{', …' if len(several) > _MOST else ''}"
+        then = before.part_scores.get(part)
+        if then is not None and abs(score - then) >= _LEAST:
+            yield f"{part}: {then:.1f} → {score:.1f}"
+    if lost := set(before.personas) - set(now.personas):
+        yield f"{count(len(lost), 'persona')} no longer scored"
+    if gained := set(now.personas) - set(before.personas):
+        yield f"{count(len(gained), 'persona')} scored anew"
+    yield from _patterns("New warnings", now.patterns, before.patterns)
+    yield from _patterns("Gone", before.patterns, now.patterns)
+
+
+def _patterns(words: str, patterns: Iterable[str], others: Container[str]) -> Iterator[str]:
+    """Yield a line on those of *patterns* that are none of the *others*, if there are any."""
+    several = [pattern for pattern in patterns if pattern not in others]
+    if several:
+        more = ""
+        if len(several) > _MOST:
+            more = ", …"
+        yield f"{words}: {', '.join(several[:_MOST])}{more}"

@@ -12,6 +12,7 @@ import json
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +22,7 @@ from pytest_fairness.errors import BaselineError
 from pytest_fairness.model import to_json
 
 if TYPE_CHECKING:
-    from pytest_fairness.statistics.persona_scores import ScoreSummary
+    from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 _SCHEMA = 2
 _FIRST_VERSION = "v1.0.0"
@@ -168,49 +169,48 @@ class BaselineDocument:
         """
         if self.threshold is None:
             return dict.fromkeys(("pass", "warning", "failure"))
-        sign = 1 if self.lower_is_worse else -1
-        least = self.threshold
-        passed = [
-            persona
-            for persona in self.summary.personas.values()
-            if sign * (_rounded(persona.mean) - least) >= 0
-        ]
-        warned = sum(bool(letter.warnings) for letter in passed)
-        return {
-            "pass": len(passed) - warned,
-            "warning": warned,
-            "failure": len(self.summary.personas) - len(passed),
-        }
+        counts: dict[str, int | None] = {"pass": 0, "warning": 0, "failure": 0}
+        personas = self.summary.personas.values()
+        return {**counts, **Counter(self._level(persona, self.threshold) for persona in personas)}
+
+    def _level(self, persona: PersonaScore, threshold: float) -> str:
+        mean = _rounded(persona.mean)
+        passed = mean <= threshold
+        if self.lower_is_worse:
+            passed = mean >= threshold
+        if not passed:
+            return "failure"
+        if persona.warnings:
+            return "warning"
+        return "pass"
 
     def _body(self) -> dict[str, Any]:
         run: Any = self.summary.to_dict()
-        personas, categories, overall = (
-            run.pop(key) for key in ("personas", "categories", "overall")
-        )
-        rows = personas.items()
+        personas = run.pop("personas")
+        categories = run.pop("categories")
+        overall = run.pop("overall")
         # As written: what is derived from the means must come out the same when the text is read
         # back.
         means = {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
-        scored = {
-            label: [means[key] for key in ids if key in means] for label, ids in categories.items()
-        }
+        group_scores = {}
+        for label, ids in categories.items():
+            if scores := [means[key] for key in ids if key in means]:
+                group_scores[label] = math.fsum(scores) / len(scores)
+        timestamp = ""
+        if self.approval is not None:
+            timestamp = self.approval.approved_at
         body = {
             "schema": _SCHEMA,
             "version": self.version,
-            "timestamp": "" if self.approval is None else self.approval.approved_at,
+            "timestamp": timestamp,
             "model": ", ".join(self.fingerprints.models) or self.fingerprints.endpoint,
             "test_id": self.test_id,
             "score": self.score,
             "overall_score": float(overall),
             "category_scores": self.summary.part_scores,
-            "group_scores": {
-                label: math.fsum(scores) / len(scores) for label, scores in scored.items() if scores
-            },
+            "group_scores": group_scores,
             **{f"{name}_count": number for name, number in self.counts().items()},
-            "personas": {
-                key: {name: value for name, value in row.items() if value not in ({}, [])}
-                for key, row in rows
-            },
+            "personas": {key: _without_empty(row) for key, row in personas.items()},
             "run": run,
         }
         unrounded = {
@@ -221,6 +221,10 @@ class BaselineDocument:
             "approval": to_json(self.approval),
         }
         return {**_all_rounded(body), **unrounded}
+
+
+def _without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value not in ({}, [])}
 
 
 def digest(body: Mapping[str, Any]) -> str:

@@ -1,24 +1,42 @@
 """The gate: is the approved baseline held, and may a new one take its place?
 
-The comparison itself is handed in, since the analyses stand on the same floor as this room. The
-gate knows who may approve what, and nothing of statistics.
+The comparison, and what an approval makes of it, are handed in, since the analyses stand above this
+room. The gate knows who may approve what, and nothing of statistics or verdicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from pytest_fairness.baselines.approval import ALLOW_REGRESSION, APPROVE, ApprovalPolicy
+from pytest_fairness.baselines.approval import (
+    ALLOW_REGRESSION,
+    APPROVE,
+    Approval,
+    ApprovalPolicy,
+)
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict, to_json
+from pytest_fairness.model import JSON, Finding, Reason, Verdict, to_json
 
 if TYPE_CHECKING:
     from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 Compare = Callable[["ScoreSummary"], Finding]
+
+
+class ApprovalRules(Protocol):
+    """What an approval makes of a comparison: :mod:`pytest_fairness.analysis.approvals`."""
+
+    def newly_approved(
+        self, document: BaselineDocument, approval: Approval, *, replaces: bool
+    ) -> Finding:
+        """Return the finding where there was nothing to compare *document* with."""
+
+    def approved_all_the_same(self, finding: Finding, approval: Approval) -> Finding:
+        """Return *finding*, approved by permission if it is a FAIL."""
+
 
 # Reasons that speak of the run and not of the scores: what such a run measured is not fit to be a
 # yardstick.
@@ -38,6 +56,7 @@ class Gate:
     file: str
     proposed: BaselineDocument
     compare: Compare
+    rules: ApprovalRules
     policy: ApprovalPolicy
     simulated: bool
     approved: BaselineDocument | None = None
@@ -47,13 +66,11 @@ class Gate:
     def recalled(self, content: bytes) -> None:
         """Take the approved text; BaselineError if it cannot be trusted or is another test's."""
         self.approved = BaselineDocument.from_bytes(content, where=self.file)
-        (test, score), (document, mine) = (
-            (side.test_id, side.score) for side in (self.approved, self.proposed)
-        )
-        if (test, score) != (document, mine):
+        theirs = f"{self.approved.score!r} of {self.approved.test_id}"
+        mine = f"{self.proposed.score!r} of {self.proposed.test_id}"
+        if theirs != mine:
             raise BaselineError(
-                f"{self.file}: this is the baseline of the score {score!r} of {test}, and not of "
-                f"{mine!r} of {document}. A "
+                f"{self.file}: this is the baseline of the score {theirs}, and not of {mine}. A "
                 "baseline cannot be copied from test to test: remove the file and approve anew "
                 f"with {APPROVE}."
             )
@@ -63,41 +80,45 @@ class Gate:
         BaselineError.
         """
         worse = self._judge()
-        if approval := self.proposed.approval:
-            summary = self.proposed.summary
-            finding = self.finding
-            why = None
-            if not summary.personas:
-                why = "no persona has a score in this run, so there is none to approve"
-            elif summary.unscored > _MAX_UNSCORED * summary.trials:
-                why = (
-                    f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). "
-                    "Mend the scorer, or "
-                    "find out what was answered, and run again"
-                )
-            elif finding is not None and finding.reason in _UNFIT:
-                why = (
-                    f"this run is {finding.verdict} ({finding.reason}) and no yardstick: "
-                    f"{_clause(finding)}"
-                )
-            if why:
-                raise ApprovalRefusedError(f"Approval refused: {why}.")
-            if worse and not self.policy.approve_regression:
-                raise ApprovalRefusedError(
-                    f"Approval refused: {worse}. Mend what got worse; or, if that is meant and "
-                    "reviewed, "
-                    f"approve it with {ALLOW_REGRESSION} as well."
-                )
+        approval = self.proposed.approval
+        if approval is not None:
+            self._refuse(worse)
             previous = None
+            version = self.proposed.version
             if self.approved:
                 previous = self.approved.digest
-            approval = replace(approval, regression=bool(worse), previous_digest=previous)
-            if self.approved:
                 version = self.approved.next_version()
-            else:
-                version = self.proposed.version
+            approval = replace(approval, regression=bool(worse), previous_digest=previous)
             self.proposed = replace(self.proposed, approval=approval, version=version)
         return self.proposed.to_text()
+
+    def _refuse(self, worse: str | None) -> None:
+        """Raise ApprovalRefusedError where this run is no yardstick, or got *worse* and may not."""
+        if why := self._unfit():
+            raise ApprovalRefusedError(f"Approval refused: {why}.")
+        if worse and not self.policy.approve_regression:
+            raise ApprovalRefusedError(
+                f"Approval refused: {worse}. Mend what got worse; or, if that is meant and "
+                f"reviewed, approve it with {ALLOW_REGRESSION} as well."
+            )
+
+    def _unfit(self) -> str | None:
+        """Return why this run is no yardstick, as a clause, or ``None``."""
+        summary = self.proposed.summary
+        if not summary.personas:
+            return "no persona has a score in this run, so there is none to approve"
+        if summary.unscored > _MAX_UNSCORED * summary.trials:
+            return (
+                f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). "
+                "Mend the scorer, or find out what was answered, and run again"
+            )
+        finding = self.finding
+        if finding is not None and finding.reason in _UNFIT:
+            return (
+                f"this run is {finding.verdict} ({finding.reason}) and no yardstick: "
+                f"{_clause(finding)}"
+            )
+        return None
 
     def stands(self) -> bool:
         """Under approve, whether there is nothing new to approve; else, whether the scores held."""
@@ -113,56 +134,60 @@ class Gate:
             return None
         self.changes = self.proposed.fingerprints.changes_since(self.approved.fingerprints)
         if self.approved.approval.simulated != self.simulated:
-            # A live run may replace a simulated baseline; nothing else crosses between the two.
-            if self.proposed.approval is None:
-                mine, theirs = ("simulated", "live") if self.simulated else ("live", "simulated")
-                raise BaselineError(
-                    f"The approved baseline of {self.proposed.score!r} comes from a {theirs} "
-                    "endpoint and this run is "
-                    f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, "
-                    "or approve a baseline "
-                    f"from a {mine} run with {APPROVE}."
-                    + (
-                        " That replaces no live baseline: remove its file first."
-                        if self.simulated
-                        else ""
-                    )
-                )
-            if self.simulated:
-                raise ApprovalRefusedError(
-                    f"Approval refused: the approved baseline of {self.proposed.score!r} comes "
-                    "from a live "
-                    "endpoint and this run is simulated. Choose the live endpoint with "
-                    "--fairness-endpoint; "
-                    "or, if the live baseline is really to go, remove its file first."
-                )
+            self._check_replaceable()
             return None
         self.finding = self.compare(self.approved.summary)
-        old = self.approved.summary
+        return self._worse(self.finding, self.approved.summary)
+
+    def _check_replaceable(self) -> None:
+        """Raise unless this run may replace the baseline of the other kind: a live run approves in
+        the place of a simulated baseline; nothing else crosses between the two.
+        """
+        score = repr(self.proposed.score)
+        if self.proposed.approval is None:
+            mine = "live"
+            theirs = "simulated"
+            remark = ""
+            if self.simulated:
+                mine = "simulated"
+                theirs = "live"
+                remark = " That replaces no live baseline: remove its file first."
+            raise BaselineError(
+                f"The approved baseline of {score} comes from a {theirs} endpoint and this run is "
+                f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, or "
+                f"approve a baseline from a {mine} run with {APPROVE}.{remark}"
+            )
+        if self.simulated:
+            raise ApprovalRefusedError(
+                f"Approval refused: the approved baseline of {score} comes from a live endpoint "
+                "and this run is simulated. Choose the live endpoint with --fairness-endpoint; or, "
+                "if the live baseline is really to go, remove its file first."
+            )
+
+    def _worse(self, finding: Finding, old: ScoreSummary) -> str | None:
+        """Return what got worse than *old*, as a clause, or ``None``."""
         new = self.proposed.summary
-        if self.finding.verdict is Verdict.FAIL:
+        if finding.verdict is Verdict.FAIL:
             return "this is a regression"
         if lost := sorted(set(old.personas) - set(new.personas)):
             # A smaller run would otherwise quietly approve a weaker yardstick.
-            named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
             return (
                 f"{len(lost)} of the {len(old.personas)} approved personas have no score here "
-                f"({named})"
+                f"({_first_five(list(map(repr, lost)))})"
             )
         if fresh := [pattern for pattern in new.patterns if pattern not in old.patterns]:
-            named = ", ".join(fresh[:5]) + (", …" if len(fresh) > 5 else "")
             return (
-                f"there are {len(fresh)} warnings of kinds that the baseline has none of ({named})"
+                f"there are {len(fresh)} warnings of kinds that the baseline has none of "
+                f"({_first_five(fresh)})"
             )
-        if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
-            return f"refusals rose ({_clause(self.finding)})"
+        if finding.reason is Reason.DIFFERENTIAL_REFUSAL:
+            return f"refusals rose ({_clause(finding)})"
+        worsened = new.overall > old.overall
         if self.proposed.lower_is_worse:
             worsened = new.overall < old.overall
-        else:
-            worsened = new.overall > old.overall
-        if self.finding.verdict is not Verdict.PASS and worsened:
+        if finding.verdict is not Verdict.PASS and worsened:
             return (
-                f"the comparison is {self.finding.verdict} and the overall score is worse "
+                f"the comparison is {finding.verdict} and the overall score is worse "
                 f"({new.overall:.6g} against {old.overall:.6g}), so that a regression is not "
                 "excluded"
             )
@@ -170,10 +195,10 @@ class Gate:
 
     def compared(self) -> Finding:
         """The comparison with the approved baseline; nothing was written."""
-        unwritten = "Nothing was written: these scores and fingerprints are the approved ones."
-        return self._found(
-            self.finding, self.approved, *([unwritten] if self.proposed.approval else [])
-        )
+        notes = []
+        if self.proposed.approval:
+            notes = ["Nothing was written: these scores and fingerprints are the approved ones."]
+        return self._found(self.finding, self.approved, *notes)
 
     def refused(self, refusal: str) -> Finding:
         """The regression that was to be approved, and why it was not. The refusal stands in the
@@ -194,35 +219,10 @@ class Gate:
         if approval is None:
             raise BaselineError("The document is a proposal and was not approved.")
         if finding is None:
-            replaced = "there was no baseline before:"
-            if self.approved:
-                replaced = "the simulated baseline was replaced and"
-            finding = Finding(
-                assertion="baseline",
-                verdict=Verdict.PASS,
-                sentence=(
-                    f"PASS: the baseline of {document.score} is approved at "
-                    f"{document.summary.overall:.6g} "
-                    f"overall, over {len(document.summary.personas)} personas; {replaced} nothing "
-                    "was compared."
-                ),
-                test_id=document.test_id,
-                outcome=document.score,
-                kind=OutcomeKind.NUMERIC,
-                simulated=approval.simulated,
-                replayed=approval.replayed,
-            )
-        elif finding.verdict is Verdict.FAIL:
-            finding = replace(
-                finding,
-                verdict=Verdict.FLAG,
-                sentence=f"FLAG: {_clause(finding)}. Approved all the same by {approval.approved_by}.",
-                justification={
-                    "reason": approval.justification,
-                    "approver": approval.approved_by,
-                    "date": approval.approved_at,
-                },
-            )
+            replaces = self.approved is not None
+            finding = self.rules.newly_approved(document, approval, replaces=replaces)
+        else:
+            finding = self.rules.approved_all_the_same(finding, approval)
         note = (
             f"Approved now by {approval.approved_by}, written to {self.file}: "
             f"{approval.justification}"
@@ -241,16 +241,10 @@ class Gate:
         """
         if finding is None or document is None:
             raise BaselineError("Nothing was compared.")
-        if (
-            self.changes
-            and self.approved is not None
-            and (old := self.approved.approval) is not None
-        ):
-            since = (
-                f"Since the approval by {old.approved_by} at {old.approved_at}, "
-                f"{'; '.join(self.changes)}."
-            )
-            notes = (since, *notes)
+        if self.changes and self.approved is not None and self.approved.approval is not None:
+            old = self.approved.approval
+            since = f"Since the approval by {old.approved_by} at {old.approved_at}"
+            notes = (f"{since}, {'; '.join(self.changes)}.", *notes)
         baseline: dict[str, JSON] = {
             "file": self.file,
             "digest": document.digest,
@@ -263,6 +257,13 @@ class Gate:
             notes=(*finding.notes, *notes),
             details={**finding.details, "baseline": baseline},
         )
+
+
+def _first_five(items: Sequence[str]) -> str:
+    named = ", ".join(items[:5])
+    if len(items) > 5:
+        return f"{named}, …"
+    return named
 
 
 def _clause(finding: Finding) -> str:

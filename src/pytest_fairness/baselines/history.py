@@ -42,16 +42,12 @@ class Version:
         if self.document is None:
             return {}
         summary = self.document.summary
-        means = {name: score.mean for name, score in summary.personas.items()}
-        of = {
-            label: [means[identifier] for identifier in ids if identifier in means]
-            for label, ids in summary.categories.items()
-        }
-        return {
-            "overall": summary.overall,
-            **summary.part_scores,
-            **{label: sum(figures) / len(figures) for label, figures in of.items() if figures},
-        }
+        scores = {"overall": summary.overall, **summary.part_scores}
+        for label, ids in summary.categories.items():
+            means = [summary.personas[name].mean for name in ids if name in summary.personas]
+            if means:
+                scores[label] = sum(means) / len(means)
+        return scores
 
     def facts(self) -> dict[str, Any]:
         """Return who approved it, when, why, and of which models; empty where that is not known."""

@@ -121,23 +121,35 @@ def followed_up(
     which they were ``retested`` after the action was done, which is *day* or None. *findings*: each
     with its test and its id.
     """
-    followed = []
-    for entry in entries:
-        covered = [
-            (finding, number)
-            for finding, nodeid, number in findings
-            if entry.covers(finding, nodeid, number)
-        ]
-        worst = None
-        if covered:
-            worst = Verdict.worst([finding.verdict for finding, _ in covered])
-        fields: dict[str, Any] = msgspec.to_builtins(entry)
-        fields |= {"status": entry.status(worst, day), "verdict": worst and worst.value}
-        fields |= {"findings": [number for _, number in covered]}
-        fields |= {"retested": day.isoformat() if covered and entry.is_done(day) else None}
-        fields |= {"simulated": any(finding.simulated for finding, _ in covered)}
-        followed.append(fields)
-    return followed
+    return [_followed_up(entry, findings, day) for entry in entries]
+
+
+def _followed_up(
+    entry: Mitigation, findings: Sequence[tuple[Finding, str, str]], day: datetime.date
+) -> dict[str, JSON]:
+    numbers = []
+    verdicts = []
+    simulated = False
+    for finding, nodeid, number in findings:
+        if entry.covers(finding, nodeid, number):
+            numbers.append(number)
+            verdicts.append(finding.verdict)
+            simulated = simulated or finding.simulated
+    worst = None
+    retested = None
+    if verdicts:
+        worst = Verdict.worst(verdicts)
+        if entry.is_done(day):
+            retested = day.isoformat()
+    fields: dict[str, Any] = msgspec.to_builtins(entry)
+    return {
+        **fields,
+        "status": entry.status(worst, day),
+        "verdict": worst and worst.value,
+        "findings": numbers,
+        "retested": retested,
+        "simulated": simulated,
+    }
 
 
 def unanswered(

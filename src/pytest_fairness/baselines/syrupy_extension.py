@@ -29,7 +29,7 @@ from pytest_fairness.baselines.approval import APPROVE, JUSTIFICATION, ApprovalP
 from pytest_fairness.baselines.changelog import NAME as CHANGELOG
 from pytest_fairness.baselines.changelog import changelog_entry
 from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
-from pytest_fairness.baselines.gate import Compare, Gate
+from pytest_fairness.baselines.gate import ApprovalRules, Compare, Gate
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
 from pytest_fairness.model import Finding, Verdict
@@ -121,13 +121,14 @@ def _extension(folder: BaselineFolder, name: str, gate: Gate) -> type[BaselineEx
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineStore:
     """The approved baselines in the folder *root*, as one test sees them; ``snapshot`` is its
-    syrupy fixture.
+    syrupy fixture, ``rules`` say what an approval makes of a comparison.
     """
 
     snapshot: SnapshotAssertion
     test_id: str
     rootdir: Path
     root: Path
+    rules: ApprovalRules
     policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
     run_id: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -187,11 +188,16 @@ class BaselineStore:
             threshold=threshold,
             lower_is_worse=lower_is_worse,
         )
-        file = (
-            path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path
-        ).as_posix()
+        file = path.as_posix()
+        if path.is_relative_to(self.rootdir):
+            file = path.relative_to(self.rootdir).as_posix()
         gate = Gate(
-            file=file, proposed=proposed, compare=compare, policy=self.policy, simulated=simulated
+            file=file,
+            proposed=proposed,
+            compare=compare,
+            rules=self.rules,
+            policy=self.policy,
+            simulated=simulated,
         )
         assertion = replace(
             self.snapshot,
@@ -211,16 +217,14 @@ class BaselineStore:
         if gate.finding is None:
             module, _, test = self.test_id.partition("::")
             # A test of an installed suite is not found by the path that it is listed with.
-            installed = not (self.rootdir / module).exists()
-            how = "with\n    pytest"
-            if installed:
-                how = "with the same command and\n    -k"
+            how = f"with\n    pytest {shlex.quote(self.test_id)}"
+            if not (self.rootdir / module).exists():
+                how = f"with the same command and\n    -k {shlex.quote(test)}"
             raise MissingBaselineError(
                 f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does "
                 "not exist). "
                 "Review this run's scores; if they are what you want to be held to, approve them "
-                f"{how} "
-                f'{shlex.quote(test if installed else self.test_id)} {APPROVE} {JUSTIFICATION} "…"\n'
+                f'{how} {APPROVE} {JUSTIFICATION} "…"\n'
                 "and commit the file."
             )
         return gate.compared()

@@ -72,6 +72,7 @@ class ItemContexts:
         )
 
     def _baselines(self, item: pytest.Item, nodeid: str) -> Any:
+        from pytest_fairness.analysis import approvals
         from pytest_fairness.baselines.syrupy_extension import BaselineStore
 
         return BaselineStore(
@@ -80,6 +81,7 @@ class ItemContexts:
             test_id=nodeid,
             rootdir=self.run.root,
             root=self.run.settings.baseline_dir,
+            rules=approvals,
             policy=self.run.settings,
             run_id=self.run.store.directory.name,
         )

@@ -557,6 +557,7 @@ def _against_baseline(
     finding: Finding,
     approved: Any,
 ) -> Finding:
+    from pytest_fairness.analysis.approvals import approved_all_the_same
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
 
     outcome = judgement.outcome_in(frame)
@@ -576,8 +577,8 @@ def _against_baseline(
     if before is None:
         return first_approval(finding, summary, frame)
     comparison_ = comparison(before.summary, summary, frame, outcome, arguments)
-    if document is not None and comparison_.verdict is Verdict.FAIL:  # approved all the same
-        return replace(comparison_, verdict=Verdict.FLAG, sentence=finding.sentence)
+    if document is not None:
+        return approved_all_the_same(comparison_, document.approval)
     return comparison_
 
 

@@ -8,7 +8,7 @@ design record can: its fields are those that people edit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
@@ -129,13 +129,16 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
 
     def same(self, other: RecordedDesign) -> bool:
         """Return whether both ask the same, whoever wrote them."""
-        first, two = (
-            canonical_json({**design.to_record(), "session": ""}) for design in (self, other)
-        )
-        return first == two
+        return self._asked() == other._asked()
+
+    def _asked(self) -> bytes:
+        return canonical_json({**self.to_record(), "session": ""})
 
 
 _MOST_SYSTEMS = 20
+_NOT_GIVEN = "not given"
+#: Characters of a value that a change shows.
+_LONGEST_FACT = 80
 
 
 def design_of(
@@ -144,28 +147,35 @@ def design_of(
     """The design of *planned*. *templates* maps ids to texts; *about* are the fields that the
     trials do not show.
     """
-    cells = sorted(
-        {trial.cell.id: trial.cell for trial in planned}.values(), key=lambda cell: cell.id
-    )
+    by_id = {trial.cell.id: trial.cell for trial in planned}
+    cells = sorted(by_id.values(), key=lambda cell: cell.id)
     groups: dict[str, set[str]] = {}
+    systems = set()
+    prompts = []
     for cell in cells:
+        prompts.append([cell.id, cell.system, list(cell.turns), cell.arm])
+        systems.add(cell.system or "")
         for protected, group in cell.groups.items():
             groups.setdefault(protected, set()).add(group)
-    scripts = {
-        trial.cell.id: trial.script.identity() for trial in planned if trial.script is not None
-    }
+    scripts = {}
+    for trial in planned:
+        if trial.script is not None:
+            scripts[trial.cell.id] = trial.script.identity()
+    script = ""
+    if scripts:
+        script = _digest(scripts)
     return RecordedDesign(
         **about,
         repetitions=len({trial.repetition for trial in planned}),
         templates={key: _digest(text) for key, text in sorted(templates.items())},
-        system=_digest(sorted({cell.system or "" for cell in cells})),
-        groups={protected: sorted(groups_) for protected, groups_ in sorted(groups.items())},
+        system=_digest(sorted(systems)),
+        groups={protected: sorted(names) for protected, names in sorted(groups.items())},
         cells=len(cells),
         cell_ids=_digest([cell.id for cell in cells]),
-        prompts=_digest([[cell.id, cell.system, list(cell.turns), cell.arm] for cell in cells]),
-        script=_digest(scripts) if scripts else "",
+        prompts=_digest(prompts),
+        script=script,
         texts=dict(sorted(templates.items())),
-        systems=sorted({cell.system for cell in cells if cell.system})[:_MOST_SYSTEMS],
+        systems=sorted(filter(None, systems))[:_MOST_SYSTEMS],
     )
 
 
@@ -178,31 +188,38 @@ def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
     does.
     """
     every = (before.whole and now.whole) or before.cell_ids == now.cell_ids
-    old, new = (_facts(side, every=every) for side in (before, now))
-    changes_ = []
-    for what in dict.fromkeys((*old, *new)):
-        was, present = (facts.get(what, "not given")[:80] for facts in (old, new))
-        if old.get(what) != new.get(what):
-            plural = what.startswith(("n: ", "the groups of "))
-            changes_.append(
-                f"{what} {'were' if plural else 'was'} {was}, {'are' if plural else 'is'} {present}"
-            )
-    for key in dict.fromkeys((*before.templates, *now.templates)):
-        then = before.templates.get(key)
-        since = now.templates.get(key)
-        if then is None or since is None:
-            changes_.append(
-                f"the prompt: template {key!r} is {'new' if then is None else 'absent'}"
-            )
-        elif then != since:
-            changes_.append(f"the prompt: the text of template {key!r} changed")
+    differences = [*_changed_facts(_facts(before, every=every), _facts(now, every=every))]
+    differences += _changed_templates(before.templates, now.templates)
     if before.script != now.script:
-        changes_.append("the script (steps or strategies) changed")
+        differences.append("the script (steps or strategies) changed")
     if every and before.system != now.system:
-        changes_.append("the prompt: the system prompt changed")
-    if every and not changes_ and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
-        changes_.append("the prompts: names, personas, context or signals changed")
-    return changes_
+        differences.append("the prompt: the system prompt changed")
+    same_cells = (before.cell_ids, before.prompts) == (now.cell_ids, now.prompts)
+    if every and not differences and not same_cells:
+        differences.append("the prompts: names, personas, context or signals changed")
+    return differences
+
+
+def _changed_facts(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    for what in dict.fromkeys((*old, *new)):
+        if old.get(what) == new.get(what):
+            continue
+        was = old.get(what, _NOT_GIVEN)[:_LONGEST_FACT]
+        now = new.get(what, _NOT_GIVEN)[:_LONGEST_FACT]
+        if what.startswith(("n: ", "the groups of ")):
+            yield f"{what} were {was}, are {now}"
+        else:
+            yield f"{what} was {was}, is {now}"
+
+
+def _changed_templates(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    for key in dict.fromkeys((*old, *new)):
+        if key not in old:
+            yield f"the prompt: template {key!r} is new"
+        elif key not in new:
+            yield f"the prompt: template {key!r} is absent"
+        elif old[key] != new[key]:
+            yield f"the prompt: the text of template {key!r} changed"
 
 
 def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:

@@ -193,11 +193,18 @@ def _is_after(moment: str, now: datetime.datetime) -> bool:
         parsed = datetime.datetime.fromisoformat(moment)
     except ValueError:
         return False
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)) > now
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=datetime.UTC)
+    return parsed > now
 
 
 def _few(runs: Sequence[Path]) -> str:
-    return ", ".join(path.name for path in runs[:5]) + ", …" * (len(runs) > 5) or "none"
+    if not runs:
+        return "none"
+    names = ", ".join(path.name for path in runs[:5])
+    if len(runs) > 5:
+        return f"{names}, …"
+    return names
 
 
 def end_session(root: Path, token: str) -> None:
@@ -217,11 +224,8 @@ def has_ended(root: Path, token: str) -> bool:
 
 
 def _entry(root: Path, token: str) -> Path:
-    return (
-        root
-        / _BOOKKEEPING
-        / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    )
+    digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+    return root / _BOOKKEEPING / digest[:32]
 
 
 def _reserved(root: Path, entry: Path) -> Path:

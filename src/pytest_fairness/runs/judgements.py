@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TYPE = "judgement"
+#: Arguments of an assertion that are the table, or stand beside it.
+_NOT_KEPT = frozenset(("frame", "outcome", "score", "scorers"))
 #: Columns that the log has under the trial's key, too long to stand here again.
 _IN_LOG = frozenset(("prompt", "reply", "cost", "seconds"))
 #: Columns that any analysis reads where the table has them.
@@ -105,34 +107,21 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         """The judgement of *analysis* on *frame* with *arguments*, which may hold more than is
         kept.
         """
-        kept = {
-            key: value
-            for key, value in arguments.items()
-            if key not in ("frame", "outcome", "score", "scorers")
-        }
-        named = [
-            item
-            for value in kept.values()
-            for item in (value if isinstance(value, (list, tuple)) else [value])
-        ]
-        of_grid = DESIGN in frame.attrs
-        columns: dict[str, Any] = {}
-        for name in frame.columns:
-            wanted = (of_grid or name in _READ) and name not in _IN_LOG
-            if isinstance(name, str) and (wanted or name in named) and name not in columns:
-                columns[name] = _packed(frame[name])
+        kept = {key: value for key, value in arguments.items() if key not in _NOT_KEPT}
         values = None
+        facts = None
         if outcome is not None:
             values = _packed(outcome.values)
+            facts = _facts(outcome)
+        columns = {name: _packed(frame[name]) for name in _wanted_columns(frame, kept)}
         table = {"columns": columns, "values": values, "design": frame.attrs.get(DESIGN)}
+        packed = zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)
         return cls(
             analysis=analysis,
             arguments={key: _plain(value) for key, value in kept.items()},
-            outcome=None if outcome is None else _facts(outcome),
+            outcome=facts,
             rows=len(frame),
-            columns=base64.b64encode(
-                zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)
-            ).decode("ascii"),
+            columns=base64.b64encode(packed).decode("ascii"),
             **about,
         )
 
@@ -163,13 +152,11 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
         if not now["columns"].keys() >= set(names):
             return False
-        if earlier.first is None:
+        first = earlier.first
+        if first is None:
             first = earlier.rows
-        else:
-            first = earlier.first
-        settled = Counter(
-            row for row, status in _rows(before, names, first) if status not in _UNSETTLED
-        )
+        rows = _rows(before, names, first)
+        settled = Counter(row for row, status in rows if status not in _UNSETTLED)
         return not settled - Counter(row for row, _ in _rows(now, names, self.rows))
 
     def frame(self) -> pd.DataFrame:
@@ -196,11 +183,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         """
         if self.outcome is None:
             return None
-        facts = {
-            key: value
-            for key, value in msgspec.to_builtins(self.outcome).items()
-            if key != "scorer"
-        }
+        facts = msgspec.to_builtins(self.outcome)
         return Outcome(**{**facts, "values": frame[self.outcome.name], "scorer": None})
 
     def _table(self) -> dict[str, Any]:
@@ -215,6 +198,23 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         return table
 
 
+def _wanted_columns(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> list[str]:
+    """The columns of *frame* that an analysis reads, or that *arguments* name, each once."""
+    named: list[Any] = []
+    for value in arguments.values():
+        if isinstance(value, (list, tuple)):
+            named += value
+        else:
+            named.append(value)
+    of_grid = DESIGN in frame.attrs
+    wanted = []
+    for name in dict.fromkeys(frame.columns):
+        read = (of_grid or name in _READ) and name not in _IN_LOG
+        if isinstance(name, str) and (read or name in named):
+            wanted.append(name)
+    return wanted
+
+
 def _rows(
     table: Mapping[str, Any], names: Sequence[str], count: int
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -227,14 +227,20 @@ def _rows(
 
 
 def _facts(outcome: Outcome) -> ScoreFacts:
+    kind = None
+    if outcome.kind is not None:
+        kind = str(outcome.kind)
+    scorer = ""
+    if outcome.scorer is not None:
+        scorer = outcome.scorer.fingerprint
     return ScoreFacts(
         name=outcome.name,
-        kind=None if outcome.kind is None else str(outcome.kind),
+        kind=kind,
         unit=outcome.unit,
         lower_is_worse=outcome.lower_is_worse,
         low=outcome.low,
         high=outcome.high,
-        scorer="" if outcome.scorer is None else outcome.scorer.fingerprint,
+        scorer=scorer,
     )
 
 
@@ -261,12 +267,13 @@ def _packed(column: pd.Series[Any]) -> JSON:
 
 def _cells(values: list[Any]) -> list[JSON]:
     """Each of *values* as plain JSON; what is no scalar of it, as words."""
-    return [
-        cell_value
-        if not isinstance(cell_value := _plain(value), (list, dict))
-        else json.dumps(cell_value)
-        for value in values
-    ]
+    cells: list[JSON] = []
+    for value in values:
+        cell = _plain(value)
+        if isinstance(cell, (list, dict)):
+            cell = json.dumps(cell)
+        cells.append(cell)
+    return cells
 
 
 def _unpacked(column: Any) -> list[Any]:

@@ -146,7 +146,7 @@ class RunReader(RunRecords):
         self.directory = directory
         self.connection = connection
         self.texts = Unpacker(connection)
-        self.logs = dict(sorted(heads.found.items()))
+        self.logs = dict(sorted(heads.reached.items()))
         self.notes = heads.notes
         self.engines = {record["identity"]: record for record in self.of_type("engine")}
 
@@ -360,13 +360,13 @@ class Heads:
     """How far the records of each writer reach, held against what the manifest of *directory* says
     of them.
 
-    *over*: a run that has come to its end has no more records than it had then. ``found`` has the
+    *over*: a run that has come to its end has no more records than it had then. ``reached`` has the
     end of each log, by the name of the file into which it is exported, ``notes`` what a crash left
     behind.
     """
 
     def __init__(self, directory: Path, *, over: bool = False) -> None:
-        self.found: dict[str, Anchor] = {}
+        self.reached: dict[str, Anchor] = {}
         self.notes: list[str] = []
         self._over = over
         self._directory = directory
@@ -423,7 +423,7 @@ class Heads:
 
     def _follow_row(self, name: str, row: Row, texts: Unpacker) -> None:
         """Check *row*, the next record of the log *name*. Raises BadLineError."""
-        before = self.found.get(name, _BEGINNING)
+        before = self.reached.get(name, _BEGINNING)
         if row.number != before.records + 1:
             raise BadLineError(_NOT_NEXT)
         text = texts.text(row)
@@ -435,7 +435,7 @@ class Heads:
 
     def _follow(self, name: str, head: str) -> None:
         """The next record of the log *name* has the hash *head*. Raises BadLineError."""
-        reached = self.found[name] = Anchor(self.found.get(name, _BEGINNING).records + 1, head)
+        reached = self.reached[name] = Anchor(self.reached.get(name, _BEGINNING).records + 1, head)
         anchor = self._anchors.get(name)
         if anchor is not None and reached.records == anchor.records and reached != anchor:
             raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
@@ -450,7 +450,7 @@ class Heads:
                     return
                 try:
                     previous, head = check_line(data[:-1])
-                    if previous != self.found.get(path.name, _BEGINNING).head:
+                    if previous != self.reached.get(path.name, _BEGINNING).head:
                         raise BadLineError(_NOT_NEXT)
                     self._follow(path.name, head)
                 except BadLineError as error:
@@ -474,19 +474,19 @@ class Heads:
     def _check_length(self, where: Path) -> None:
         finished = FINISHED in self._manifest
         for name, anchor in sorted(self._anchors.items()):
-            if name not in self.found:
+            if name not in self.reached:
                 raise StoreError(
                     f"{self._directory / name} is missing, but manifest.json lists it: restore it "
                     "from a copy"
                 )
-            records = self.found[name].records
+            records = self.reached[name].records
             if records < anchor.records or (self._over and finished and records > anchor.records):
                 raise StoreError(
                     f"{where}: {name} ends after {records} records, but had {anchor.records} when "
                     "the run was "
                     "closed: restore the file from a copy, or start a new run"
                 )
-        missing = sorted(self.found.keys() - self._anchors.keys())
+        missing = sorted(self.reached.keys() - self._anchors.keys())
         if finished and missing:
             raise StoreError(
                 f"{self._directory / 'manifest.json'} is damaged: the run came to its end, and the "

@@ -1,7 +1,7 @@
 """Salvaging: what still verifies of a damaged run, in a new run; the damaged one is read, and never
 written.
 
-A record is taken where its own hash fits and its place in the log can be told: it follows the
+A record is taken where its digest hash fits and its place in the log can be told: it follows the
 beginning, it leads to the head that the manifest keeps, or what stands directly before it is
 debris. All else is listed as lost, by file and line. Of each log the database or the exported file
 is read, whichever holds more. See ``docs/decisions/0090-salvaging.md``.
@@ -159,12 +159,12 @@ def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> It
         "SELECT 1 FROM records WHERE key = ? AND type = 'trial' AND status NOT IN ('unknown', "
         "'error')"
     )
-    for own in taken:
-        text = log.text(own)
+    for digest in taken:
+        text = log.text(digest)
         record, (kind, key, status) = decode_line(text), columns_of(text)
         answered = kind == "trial" and status not in ("unknown", "error")
         if answered and connection.execute(log_text, (key,)).fetchone():
-            log.lose(log.records[own].number, _TWICE)
+            log.lose(log.records[digest].number, _TWICE)
             continue
         del record["prev"]
         record["salvaged"] = record.pop("hash")
@@ -342,20 +342,25 @@ class _Log:
         goes on with what is *leading* to the end, or begins where a crash has left debris.
         """
         after = {self.records[digest].previous: digest for digest in reversed(self.records)}
-        beyond = (
-            digest
-            for digest, record in self.records.items()
-            if (record.debris or digest in leading) and record.previous != FIRST
-        )
+        beyond = iter(self._after_gaps(leading))
         taken: dict[str, None] = {}
         head: str | None = FIRST
         while head is not None:
-            following = after.get(head)
-            if following is None or following in taken:
-                following = next((digest for digest in beyond if digest not in taken), None)
-                if following is not None and not self.records[following].debris:
-                    self.lose(self.records[following].number, _GAP)
-            if following is not None:
-                taken[following] = None
-            head = following
+            head = after.get(head)
+            if head is None or head in taken:
+                head = next((digest for digest in beyond if digest not in taken), None)
+                if head is not None and not self.records[head].debris:
+                    self.lose(self.records[head].number, _GAP)
+            if head is not None:
+                taken[head] = None
         return taken
+
+    def _after_gaps(self, leading: Container[str]) -> list[str]:
+        """The hashes of the records that need no other before them: debris, and what is *leading*
+        to the end.
+        """
+        return [
+            digest
+            for digest, record in self.records.items()
+            if (record.debris or digest in leading) and record.previous != FIRST
+        ]

@@ -109,10 +109,7 @@ class Claim(Operation):
         living = database.living(holders.values())
         finished, again = self._finished(database, keys)
         left = [key for key in keys if key not in finished]
-        mine: dict[str, list[str]] = {}
-        for key in left:
-            if holders.get(key) not in living:
-                mine[key] = []
+        mine: dict[str, list[str]] = {key: [] for key in left if holders.get(key) not in living}
         for key, (_, text) in again.items():
             if key in mine:
                 mine[key].append(text)

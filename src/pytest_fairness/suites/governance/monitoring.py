@@ -5,15 +5,26 @@ of its verdicts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
-from pytest_fairness.analysis.checks import checked
-from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Reason, Verdict, to_json
+from pytest_fairness.analysis.checks import checked, unchecked
+from pytest_fairness.analysis.drift import JudgedDrift, judge_drift
+from pytest_fairness.analysis.policy import MARGIN, TRIVIAL
+from pytest_fairness.model import (
+    ALARMS,
+    JSON,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    Reason,
+    Verdict,
+    to_json,
+)
 from pytest_fairness.reports.charts import ForestRow, OverTime
 from pytest_fairness.reports.sections import Columns, Entry, Section, table
 from pytest_fairness.statistics.control_charts import (
@@ -34,15 +45,12 @@ from pytest_fairness.suites.governance.past_results import (
     named_findings,
     words_of,
 )
-from pytest_fairness.words import count, percent
+from pytest_fairness.words import agreeing, count, percent
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.findings_json import RunResults
 
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
-#: Of a change, and of a gap, in standard deviations: those of the test specification's verdicts
-#: (§4.4).
-TRIVIAL, MEDIUM = 0.2, 0.5
 #: The share of the newest run's comparisons that another has to have made, for their verdicts to be
 #: counted together.
 SHARED = 0.8
@@ -87,13 +95,13 @@ class ChartLimits:
         in so many runs.
         """
         each = options.false_alarm_every * max(charts, 1) * 2
-        return cls(
-            k=options.k,
-            h=decision_interval(options.k, each, sides=sides) if options.h is None else options.h,
-            limit=shewhart_limit(each, sides=sides) if options.limit is None else options.limit,
-            sides=sides,
-            charts=charts,
-        )
+        h = options.h
+        if h is None:
+            h = decision_interval(options.k, each, sides=sides)
+        limit = options.limit
+        if limit is None:
+            limit = shewhart_limit(each, sides=sides)
+        return cls(k=options.k, h=h, limit=limit, sides=sides, charts=charts)
 
     @property
     def arl_0(self) -> float:
@@ -136,55 +144,36 @@ class RunSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDrift:
-    """A series as its chart judges it: ``before`` and ``after`` are its means up to the change and
-    from it on, ``d`` their difference in standard deviations.
-    """
+    """A series with its chart, and what follows from that."""
 
     series: RunSeries
     chart: ControlChart
-    verdict: Verdict
-    before: float | None = None
-    after: float | None = None
-    d: float | None = None
+    judged: JudgedDrift
 
     @classmethod
     def of(cls, series: RunSeries, limits: ChartLimits) -> RunDrift:
-        """PASS without an alarm, or for a change below :data:`TRIVIAL`; FAIL for a gap that has
-        become wider, and wider than :data:`MEDIUM`; FLAG for any other alarm.
-        """
+        """Return *series* as :func:`~pytest_fairness.analysis.drift.judge_drift` judges it."""
         chart = series.chart(limits)
-        if chart.change is None:
-            return cls(series=series, chart=chart, verdict=Verdict.PASS)
-        before = fmean(series.values[: chart.change])
-        after = fmean(series.values[chart.change :])
-        d = _in_sd(after - before, series.sd)
-        gap = _in_sd(after, series.sd)
-        verdict = Verdict.FLAG
-        if d is not None and abs(d) < TRIVIAL:
-            verdict = Verdict.PASS
-        elif (
-            series.what == "gap"
-            and abs(after) > abs(before)
-            and gap is not None
-            and abs(gap) > MEDIUM
-        ):
-            verdict = Verdict.FAIL
-        return cls(series=series, chart=chart, verdict=verdict, before=before, after=after, d=d)
+        judged = judge_drift(chart, series.values, series.sd, gap=series.what == "gap")
+        return cls(series=series, chart=chart, judged=judged)
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.judged.verdict
+
+    @property
+    def urgency(self) -> tuple[int, bool, float]:
+        """The more, the more it has to be looked into."""
+        alarm = self.chart.alarm is not None
+        return self.verdict.severity, alarm, abs(self.judged.d or 0.0)
 
     @property
     def words(self) -> str:
         """Return what has changed, and how it was noticed; empty without an alarm."""
         series = self.series
         chart = self.chart
-        if chart.alarm is None or chart.change is None or self.before is None or self.after is None:
+        if chart.alarm is None or chart.change is None:
             return ""
-        if series.what == "alarms":
-            figures = f"from {percent(self.before)} of the comparisons to {percent(self.after)}"
-        else:
-            d = ""
-            if self.d is not None:
-                d = f", {self.d:+.2f} standard deviations"
-            figures = f"from {self.before:.3g} to {self.after:.3g}{d}"
         name = {
             "level": "the level",
             "gap": f"the gap of {series.of}",
@@ -192,20 +181,26 @@ class RunDrift:
         }[series.what]
         way = {"value": "a single value", "cusum": "the CUSUM"}[chart.by]
         noticed = f"{way} passes its limit in run {series.runs[chart.alarm]}"
-        return f"{name} has changed since run {series.runs[chart.change]}, {figures}; {noticed}"
+        since = series.runs[chart.change]
+        return f"{name} has changed since run {since}, {self._figures()}; {noticed}"
 
-
-def _in_sd(difference: float, sd: float | None) -> float | None:
-    if sd is None:
-        return None
-    if sd > 0:
-        return difference / sd
-    if difference:
-        return math.copysign(math.inf, difference)
-    return 0.0
+    def _figures(self) -> str:
+        """From what to what the mean has moved."""
+        before = self.judged.before
+        after = self.judged.after
+        if self.series.what == "alarms":
+            return f"from {percent(before)} of the comparisons to {percent(after)}"
+        figures = f"from {before:.3g} to {after:.3g}"
+        if self.judged.d is None:
+            return figures
+        return f"{figures}, {self.judged.d:+.2f} standard deviations"
 
 
 # ---------------------------------------------------------------- series
+
+
+#: A run, with groups that have a value each.
+RunGroups: TypeAlias = "tuple[str, list[GroupResult]]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,71 +218,73 @@ class MonitoredComparison:
         """Those of *what*: of runs that have a value of every group; none where the outcome has no
         values.
         """
-        groups = [group.group for group in self.latest.group_results if group.value is not None]
-        series_: list[tuple[str, list[tuple[float, float | None]]]] = []
-        for run, finding in self.points:
-            values = {
-                group.group: group for group in finding.group_results if group.value is not None
-            }
-            if groups and all(group in values for group in groups):
-                series_.append(
-                    (
-                        run,
-                        [
-                            (float(values[group].value or 0.0), _variance(values[group]))
-                            for group in groups
-                        ],
-                    )
-                )
-        if not series_:
+        names = list(_valued_groups(self.latest))
+        points = self._complete(names)
+        if not points:
             return []
         if what == "level":
-            return [self._of("level", "", series_, [1 / len(groups)] * len(groups))]
-        if len(groups) < 2:
+            return [self._weighted("level", "", points, [1 / len(names)] * len(names))]
+        if len(names) < 2:
             return []
-        others = 1 / (len(groups) - 1)
-        kept = groups if len(groups) > 2 else groups[:1]  # of two groups, one gap is the other's
-        return [
-            self._of(
-                "gap",
-                group,
-                series_,
-                [1.0 if group_values == group else -others for group_values in groups],
-            )
-            for group in kept
-        ]
+        gaps = names
+        if len(names) == 2:
+            gaps = names[:1]  # one gap is the other's
+        others = -1 / (len(names) - 1)
+        series = []
+        for group in gaps:
+            weights = [others] * len(names)
+            weights[names.index(group)] = 1.0
+            series.append(self._weighted("gap", group, points, weights))
+        return series
 
-    def _of(
-        self,
-        what: str,
-        of: str,
-        weighted_groups: Sequence[tuple[str, list[tuple[float, float | None]]]],
-        weights: list[float],
+    def _complete(self, names: Sequence[str]) -> list[RunGroups]:
+        """The runs that have a value of each group of *names*, with these groups in this order."""
+        complete = []
+        for run, finding in self.points:
+            groups = _valued_groups(finding)
+            if names and groups.keys() >= set(names):
+                complete.append((run, [groups[name] for name in names]))
+        return complete
+
+    def _weighted(
+        self, what: str, of: str, points: Sequence[RunGroups], weights: Sequence[float]
     ) -> RunSeries:
         """The weighted sum of the groups' values in each run, with its variance."""
-        values = [
-            sum(w * value for w, (value, _) in zip(weights, groups, strict=True))
-            for _, groups in weighted_groups
-        ]
-        variances = [
-            sum(w * w * (group or 0.0) for w, (_, group) in zip(weights, groups, strict=True))
-            for _, groups in weighted_groups
-        ]
-        figures = (
-            all(group is not None for _, groups in weighted_groups for _, group in groups)
-            and min(variances) > 0
-        )
+        values = []
+        for _, groups in points:
+            weighted = zip(weights, groups, strict=True)
+            values.append(sum(weight * float(group.value or 0.0) for weight, group in weighted))
         return RunSeries(
             what=what,
             of=of,
-            runs=tuple(run for run, _ in weighted_groups),
+            runs=tuple(run for run, _ in points),
             values=tuple(values),
-            variances=tuple(variances) if figures else None,
+            variances=_variances(points, weights),
             sd=_within(self.latest),
         )
 
 
-def _variance(group: Any) -> float | None:
+def _valued_groups(finding: Finding) -> dict[str, GroupResult]:
+    return {group.group: group for group in finding.group_results if group.value is not None}
+
+
+def _variances(points: Sequence[RunGroups], weights: Sequence[float]) -> tuple[float, ...] | None:
+    """Of each run that of the weighted sum of its groups; None where one is not known, or is 0."""
+    variances = []
+    for _, groups in points:
+        total = 0.0
+        for weight, group in zip(weights, groups, strict=True):
+            variance = _variance(group)
+            if variance is None:
+                return None
+            total += weight * weight * variance
+        if total <= 0:
+            return None
+        variances.append(total)
+    return tuple(variances)
+
+
+def _variance(group: GroupResult) -> float | None:
     """Of the mean or rate of *group*, from its 95 % interval."""
     if group.low is None or group.high is None:
         return None
@@ -296,14 +293,47 @@ def _variance(group: Any) -> float | None:
 
 def _within(finding: Finding) -> float | None:
     """The standard deviation of the outcome within groups."""
-    groups = [group for group in finding.group_results if group.value is not None]
-    if groups and all(group.sd is not None for group in groups):
-        return math.sqrt(fmean(float(group.sd or 0.0) ** 2 for group in groups))
+    groups = _valued_groups(finding).values()
+    deviations = [group.sd for group in groups if group.sd is not None]
+    if groups and len(deviations) == len(groups):
+        return math.sqrt(fmean(deviation**2 for deviation in deviations))
     if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        return math.sqrt(
-            fmean(float(group.value or 0) * (1 - float(group.value or 0)) for group in groups)
-        )
+        rates = [float(group.value or 0) for group in groups]
+        return math.sqrt(fmean(rate * (1 - rate) for rate in rates))
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Monitored:
+    """What one finding is about: the series of a comparison, or of an endpoint's verdicts, of the
+    same runs; ``findings`` are those that they are made of, ``latest`` the newest.
+    """
+
+    name: str
+    latest: Finding
+    series: Sequence[RunSeries]
+    findings: Sequence[Finding]
+
+    @property
+    def runs(self) -> int:
+        """How many runs have a figure."""
+        if self.series:
+            return len(self.series[0].runs)
+        return 0
+
+
+def monitored(past: PastRuns, options: MonitoringOptions, what: str) -> Iterator[Monitored]:
+    """Yield each comparison with its ``level`` or ``gap``, or each endpoint with its ``alarms``."""
+    if what == "alarms":
+        yield from verdict_series(past, options)
+        return
+    for comparison in comparisons(past, options):
+        yield Monitored(
+            name=words_of(comparison.latest, comparison.id),
+            latest=comparison.latest,
+            series=comparison.series(what),
+            findings=[finding for _, finding in comparison.points],
+        )
 
 
 def comparisons(past: PastRuns, options: MonitoringOptions) -> list[MonitoredComparison]:
@@ -317,45 +347,55 @@ def comparisons(past: PastRuns, options: MonitoringOptions) -> list[MonitoredCom
     ]
 
 
-def verdict_series(
-    past: PastRuns, options: MonitoringOptions
-) -> Iterator[tuple[str, RunSeries, list[Finding]]]:
+def verdict_series(past: PastRuns, options: MonitoringOptions) -> Iterator[Monitored]:
     """Of each endpoint the share of its comparisons that raise an alarm, run by run: of those that
     the newest of its runs has made, in each run that made most of them.
     """
-    runs = past.since(options.since).asked
-    endpoints = dict.fromkeys(
-        finding.model_endpoint or "" for run in runs for finding, _, _ in named_findings(run)
-    )
-    for endpoint in endpoints:
-        by_run = [
-            (id_of(run), findings) for run in runs if (findings := _of_endpoint(run, endpoint))
-        ]
-        wanted = by_run[-1][1].keys()
-        kept = [
-            (run, [findings[number] for number in wanted if number in findings])
-            for run, findings in by_run
-            if len(wanted & findings.keys()) >= SHARED * len(wanted)
-        ]
+    endpoints: dict[str, list[tuple[str, dict[str, Finding]]]] = {}
+    for run in past.since(options.since).asked:
+        for endpoint, of_run in _by_endpoint(run).items():
+            endpoints.setdefault(endpoint, []).append((id_of(run), of_run))
+    for endpoint, runs in endpoints.items():
+        sharing = _sharing(runs)
+        findings = [finding for _, shared in sharing for finding in shared]
         series = RunSeries(
             what="alarms",
             of=endpoint,
-            runs=tuple(run for run, _ in kept),
-            values=tuple(
-                sum(finding.verdict in ALARMS for finding in findings) / len(findings)
-                for _, findings in kept
-            ),
-            sizes=tuple(len(findings) for _, findings in kept),
+            runs=tuple(run_id for run_id, _ in sharing),
+            values=tuple(_alarms(shared) / len(shared) for _, shared in sharing),
+            sizes=tuple(len(shared) for _, shared in sharing),
         )
-        yield endpoint, series, [finding for _, findings in kept for finding in findings]
+        yield Monitored(
+            name=f"verdicts of {endpoint or 'no endpoint'}",
+            latest=findings[-1],
+            series=[series],
+            findings=findings,
+        )
 
 
-def _of_endpoint(run: RunResults, endpoint: str) -> dict[str, Finding]:
-    return {
-        number: finding
-        for finding, _, number in named_findings(run)
-        if (finding.model_endpoint or "") == endpoint
-    }
+def _by_endpoint(run: RunResults) -> dict[str, dict[str, Finding]]:
+    """The findings of *run* by endpoint, then by the id of their comparison."""
+    endpoints: dict[str, dict[str, Finding]] = {}
+    for finding, _, number in named_findings(run):
+        endpoints.setdefault(finding.model_endpoint or "", {})[number] = finding
+    return endpoints
+
+
+def _sharing(
+    runs: Sequence[tuple[str, Mapping[str, Finding]]],
+) -> list[tuple[str, list[Finding]]]:
+    """Those of *runs* that made most of the comparisons of the last, with these."""
+    wanted = runs[-1][1].keys()
+    sharing = []
+    for run, findings in runs:
+        shared = [findings[number] for number in wanted if number in findings]
+        if len(shared) >= SHARED * len(wanted):
+            sharing.append((run, shared))
+    return sharing
+
+
+def _alarms(findings: Sequence[Finding]) -> int:
+    return sum(finding.verdict in ALARMS for finding in findings)
 
 
 # ---------------------------------------------------------------- findings
@@ -368,146 +408,135 @@ def drift_findings(
     ``alarms``, and one on all that has too few runs; and the charts that were judged, each with the
     name of its comparison.
     """
-    monitored: list[tuple[Finding, str, list[RunSeries], Sequence[Finding]]]
+    charted = [subject for subject in monitored(past, options, what) if subject.runs]
+    enough = [subject for subject in charted if subject.runs >= options.least_runs]
+    few = [subject for subject in charted if subject.runs < options.least_runs]
+    sides = 2
     if what == "alarms":
-        monitored = [
-            (findings[-1], f"verdicts of {endpoint or 'no endpoint'}", [series], findings)
-            for endpoint, series, findings in verdict_series(past, options)
-        ]
-    else:
-        monitored = [
-            (
-                comparison.latest,
-                words_of(comparison.latest, comparison.id),
-                comparison.series(what),
-                [finding for _, finding in comparison.points],
-            )
-            for comparison in comparisons(past, options)
-        ]
-    enough = [
-        drift for drift in monitored if drift[2] and len(drift[2][0].runs) >= options.least_runs
-    ]
-    few = [drift for drift in monitored if drift[2] and len(drift[2][0].runs) < options.least_runs]
-    limits = ChartLimits.of(
-        options, sum(len(series) for _, _, series, _ in enough), 1 if what == "alarms" else 2
-    )
-    drifts = {
-        name: [RunDrift.of(point, limits) for point in series] for _, name, series, _ in enough
-    }
-    findings = [
-        _finding(what, endpoint, name, drifts[name], limits, findings)
-        for endpoint, name, _, findings in enough
-    ]
+        sides = 1
+    limits = ChartLimits.of(options, sum(len(subject.series) for subject in enough), sides)
+    findings = []
+    named = []
+    for subject in enough:
+        drifts = [RunDrift.of(series, limits) for series in subject.series]
+        findings.append(_finding(what, subject, drifts, limits))
+        named += [(subject.name, drift) for drift in drifts]
     if few or not enough:
         findings.append(_too_few(what, few, options, past, nothing=not enough))
-    return findings, [(name, drift) for name, judged in drifts.items() for drift in judged]
+    return findings, named
 
 
 def _finding(
-    what: str,
-    latest: Finding,
-    name: str,
-    drifts: Sequence[RunDrift],
-    limits: ChartLimits,
-    findings: Sequence[Finding],
+    what: str, subject: Monitored, drifts: Sequence[RunDrift], limits: ChartLimits
 ) -> Finding:
     """The finding on one comparison: that of the chart whose verdict is the worst."""
-    worst = max(
-        drifts,
-        key=lambda drift: (
-            drift.verdict.severity,
-            drift.chart.alarm is not None,
-            abs(drift.d or 0.0),
-        ),
+    worst = max(drifts, key=lambda drift: drift.urgency)
+    statistic, effect = _figures_of(worst, limits)
+    about = _about(what, subject.latest)
+    note = (
+        f"{count(limits.charts, 'chart')} in this test: each raises an alarm in "
+        f"{limits.arl_0:,.0f} runs without drift; the CUSUM finds a shift of one standard "
+        f"deviation between runs in {limits.arl_1:.1f} runs on average, once there are many runs "
+        "before it"
     )
-    series = worst.series
-    verdict = worst.verdict
-    if verdict is Verdict.PASS:
-        trivial = ""
-        if worst.words:
-            trivial = f"; {worst.words}, which is less than {TRIVIAL} and trivial"
-        sentence = (
-            f"no drift of the {what} over {count(len(series.runs), 'run')} of {name}{trivial}"
-        )
-    else:
-        wide = ""
-        if verdict is Verdict.FAIL:
-            wide = f", wider than {MEDIUM} standard deviations now"
-        sentence = f"{name}: {worst.words}{wide}"
-    alarm = worst.chart.alarm
-    sums = max(worst.chart.upper.max(), worst.chart.lower.max())
-    statistic = f"CUSUM {sums:.2f} (limit {limits.h:.2f}, k = {limits.k:g})"
-    if alarm is not None and worst.chart.by == "value":
-        statistic = f"score {worst.chart.scores[alarm]:.2f} (limit {limits.limit:.2f})"
-    d = "not computed"
-    if worst.d is not None:
-        d = f"d = {worst.d:.2f}"
+    shown: dict[str, JSON] = {
+        name: getattr(limits, name) for name in ("k", "h", "limit", "arl_0", "arl_1")
+    }
     return checked(
-        _origin(findings),
+        _origin(subject.findings),
         assertion="drift",
-        verdict=verdict,
-        words=sentence,
-        protected_class="" if what == "alarms" else latest.protected_class,
-        outcome=what if what == "alarms" else f"{what} of {latest.outcome or latest.assertion}",
-        tier=None if what == "alarms" else latest.tier,
-        kind=None if what == "alarms" else latest.kind,
-        unit=latest.unit,
-        n_per_group={} if what == "alarms" else latest.n_per_group,
-        group_results=() if what == "alarms" else latest.group_results,
+        verdict=worst.verdict,
+        words=_sentence(what, subject.name, worst),
+        unit=subject.latest.unit,
         test_statistic=statistic,
-        effect_size="not computed: no chart raised an alarm" if alarm is None else d,
-        notes=(
-            f"{count(limits.charts, 'chart')} in this test: each raises an alarm in "
-            f"{limits.arl_0:,.0f} runs without "
-            "drift; the CUSUM finds a shift of one standard deviation between runs in "
-            f"{limits.arl_1:.1f} runs on "
-            "average, once there are many runs before it",
-        ),
-        details={
-            "limits": to_json(
-                {**{name: getattr(limits, name) for name in ("k", "h", "limit", "arl_0", "arl_1")}}
-            ),
-            "charts": [_recorded(drift) for drift in drifts],
-        },
+        effect_size=effect,
+        notes=(note,),
+        details={"limits": to_json(shown), "charts": [_recorded(drift) for drift in drifts]},
+        **about,
     )
+
+
+def _about(what: str, latest: Finding) -> dict[str, Any]:
+    """The fields by which a finding says what it is about: verdicts are of no class or group."""
+    if what == "alarms":
+        return {"outcome": what}
+    return {
+        "outcome": f"{what} of {latest.outcome or latest.assertion}",
+        "protected_class": latest.protected_class,
+        "tier": latest.tier,
+        "kind": latest.kind,
+        "n_per_group": latest.n_per_group,
+        "group_results": latest.group_results,
+    }
+
+
+def _sentence(what: str, name: str, drift: RunDrift) -> str:
+    if drift.verdict is Verdict.PASS:
+        words = f"no drift of the {what} over {count(len(drift.series.runs), 'run')} of {name}"
+        if drift.words:
+            words += f"; {drift.words}, which is less than {TRIVIAL} and trivial"
+        return words
+    words = f"{name}: {drift.words}"
+    if drift.verdict is Verdict.FAIL:
+        words += f", wider than {MARGIN} standard deviations now"
+    return words
+
+
+def _figures_of(drift: RunDrift, limits: ChartLimits) -> tuple[str, str]:
+    """The test statistic and the effect size of *drift*, in words."""
+    chart = drift.chart
+    sums = max(chart.upper.max(), chart.lower.max())
+    statistic = f"CUSUM {sums:.2f} (limit {limits.h:.2f}, k = {limits.k:g})"
+    if chart.alarm is None:
+        return statistic, "not computed: no chart raised an alarm"
+    if chart.by == "value":
+        statistic = f"score {chart.scores[chart.alarm]:.2f} (limit {limits.limit:.2f})"
+    if drift.judged.d is None:
+        return statistic, "not computed"
+    return statistic, f"d = {drift.judged.d:.2f}"
 
 
 def _origin(findings: Sequence[Finding]) -> Any:
     import pandas as pd
 
     names = {"endpoint": "model_endpoint", "simulated": "simulated", "replayed": "replayed"}
-    return pd.DataFrame(
-        {
-            column: [getattr(finding, field) for finding in findings]
-            for column, field in names.items()
-        }
-    )
+    columns = {}
+    for column, field in names.items():
+        columns[column] = [getattr(finding, field) for finding in findings]
+    return pd.DataFrame(columns)
 
 
 def _recorded(drift: RunDrift) -> Any:
     """A chart as JSON: every value with its score and its sums."""
     series = drift.series
     chart = drift.chart
+    scores = [None if math.isnan(score) else float(score) for score in chart.scores]
     return to_json(
         {
             "what": series.what,
             "of": series.of,
             "runs": list(series.runs),
             "values": list(series.values),
-            "scores": [None if math.isnan(score) else float(score) for score in chart.scores],
-            "upper": [float(value) for value in chart.upper],
-            "lower": [float(value) for value in chart.lower],
-            "alarm": None if chart.alarm is None else series.runs[chart.alarm],
-            "changed_since": None if chart.change is None else series.runs[chart.change],
-            "d": drift.d,
+            "scores": scores,
+            "upper": list(map(float, chart.upper)),
+            "lower": list(map(float, chart.lower)),
+            "alarm": _run_at(series, chart.alarm),
+            "changed_since": _run_at(series, chart.change),
+            "d": drift.judged.d,
             "verdict": drift.verdict.value,
         }
     )
 
 
+def _run_at(series: RunSeries, place: int | None) -> str | None:
+    if place is None:
+        return None
+    return series.runs[place]
+
+
 def _too_few(
     what: str,
-    few: Sequence[tuple[Finding, str, Any, Any]],
+    few: Sequence[Monitored],
     options: MonitoringOptions,
     past: PastRuns,
     *,
@@ -517,24 +546,26 @@ def _too_few(
     others, nothing was done.
     """
     runs = len([run for run in past.since(options.since).asked if named_findings(run)])
-    words = (
-        f"{count(runs, 'past run')} that asked {'has' if runs == 1 else 'have'} no figures to chart"
-    )
     if few:
-        most = max(len(series[0].runs) for _, _, series, _ in few)
+        most = max(subject.runs for subject in few)
         words = (
             f"{count(len(few), 'comparison')} with {count(most, 'run')} at most, where a chart of "
-            f"the {what} needs "
-            f"{options.least_runs} ({listed_few([entry[1] for entry in few])})"
+            f"the {what} needs {options.least_runs} "
+            f"({listed_few([subject.name for subject in few])})"
         )
-    elif not runs:
+    elif runs:
+        has = agreeing(runs, "has", "have")
+        words = f"{count(runs, 'past run')} that asked {has} no figures to chart"
+    else:
         words = "there is no past run with findings"
-    return checked(
-        _origin([finding for _, _, _, findings in few for finding in findings]),
+    reason = Reason.PRECISION
+    if nothing:
+        reason = Reason.N
+    return unchecked(
+        _origin([finding for subject in few for finding in subject.findings]),
         assertion="drift",
-        verdict=Verdict.INCONCLUSIVE,
+        reason=reason,
         words=f"{words}: run the fairness tests again, with the same names and templates",
-        reason=Reason.N if nothing else Reason.PRECISION,
         outcome=what,
     )
 
@@ -557,32 +588,24 @@ def drift_section(what: str, drifts: Sequence[tuple[str, RunDrift]]) -> Section 
         "newest": lambda row: f"{row[1].series.values[-1]:.3g}",
         "CUSUM up": lambda row: f"{row[1].chart.upper.max():.2f}",
         "CUSUM down": lambda row: f"{row[1].chart.lower.max():.2f}",
-        "alarm in": lambda row: (
-            "" if (at := row[1].chart.alarm) is None else row[1].series.runs[at]
-        ),
+        "alarm in": lambda row: _run_at(row[1].series, row[1].chart.alarm) or "",
         "verdict": lambda row: Entry(verdict=row[1].verdict),
     }
-    pictures = [_picture(name, drift) for name, drift in rows if drift.chart.alarm is not None][
-        :MOST_PICTURES
-    ]
+    alarms = [(name, drift) for name, drift in rows if drift.chart.alarm is not None]
+    pictures = [_picture(name, drift) for name, drift in alarms[:MOST_PICTURES]]
     shown = table(f"Control charts of the {what}", rows, columns, words=("of", "alarm in"))
     return Section(id=f"drift-{what}", heading=f"Drift of the {what}", parts=(*pictures, shown))
 
 
 def _picture(name: str, drift: RunDrift) -> OverTime:
     series = drift.series
-    rows = tuple(
-        ForestRow(
-            label=run, value=value, words=f"{value:.3g}" + " alarm" * (at == drift.chart.alarm)
-        )
-        for at, (run, value) in enumerate(zip(series.runs, series.values, strict=True))
-    )
-    of = ""
+    rows = []
+    for place, (run, value) in enumerate(zip(series.runs, series.values, strict=True)):
+        words = f"{value:.3g}"
+        if place == drift.chart.alarm:
+            words += " alarm"
+        rows.append(ForestRow(label=run, value=value, words=words))
+    about = series.what
     if series.of:
-        of = f" of {series.of}"
-    return OverTime(
-        title=f"{name}: {series.what}{of}",
-        axis=f"{series.what}{of}",
-        rows=rows,
-        caption=drift.words,
-    )
+        about += f" of {series.of}"
+    return OverTime(title=f"{name}: {about}", axis=about, rows=tuple(rows), caption=drift.words)

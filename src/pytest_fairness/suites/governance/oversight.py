@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.checks import checked, judge_checklist
+from pytest_fairness.analysis.checklist import RecordState, Step, judge_checklist
+from pytest_fairness.analysis.checks import checked, unchecked
 from pytest_fairness.baselines import justifications, mitigations
-from pytest_fairness.baselines.approval import APPROVER_VARIABLE, git
+from pytest_fairness.baselines.approval import APPROVER_VARIABLE, Approval, git
 from pytest_fairness.baselines.history import Version, versions
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.reports.sections import Columns, Entry, Section, table
+from pytest_fairness.model import JSON, Finding, Reason, Verdict
+from pytest_fairness.reports.sections import Columns, Entry, Part, Section, table
 from pytest_fairness.scorers.lexicon import AcceptedWarning
 from pytest_fairness.suites.governance.past_results import (
     MOST_LISTED,
@@ -32,6 +33,8 @@ from pytest_fairness.suites.governance.past_results import (
 from pytest_fairness.words import count
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pytest_fairness.context import RunContext
     from pytest_fairness.reports.findings_json import RunResults
 
@@ -90,30 +93,47 @@ class OversightRecord:
             )
         return runs[0]
 
-    def left_out(self, verdict: Verdict) -> list[str]:
+    def left_out(self, is_alarm: Callable[[Finding], bool]) -> list[str]:
         """Alarms of earlier runs whose comparison the judged run did not make again, and newer runs
         that cannot be read; none where a run is named.
         """
-        run = self.judged
-        if run is None or self.options.run:
+        judged = self.judged
+        if judged is None or self.options.run:
             return []
-        latest = {
-            number: (id_of(run), finding, nodeid)
-            for run in self.past.judged
-            for finding, nodeid, number in named_findings(run)
-        }
-        newer = [f"run {why}" for why in self.past.unreadable if why.partition(":")[0] > id_of(run)]
-        return newer + [
-            f"{words_of(finding, number)} of run {findings}"
-            for number, (findings, finding, nodeid) in latest.items()
-            if findings != id_of(run)
-            and finding.verdict is verdict
-            and not self.answered(finding, nodeid, number)
+        latest: dict[str, tuple[str, Finding, str]] = {}
+        for run in self.past.judged:
+            for finding, nodeid, number in named_findings(run):
+                latest[number] = id_of(run), finding, nodeid
+        left = [
+            f"run {why}" for why in self.past.unreadable if why.partition(":")[0] > id_of(judged)
         ]
+        for number, (run_id, finding, nodeid) in latest.items():
+            if run_id == id_of(judged) or not is_alarm(finding):
+                continue
+            if not self.answered(finding, nodeid, number):
+                left.append(f"{words_of(finding, number)} of run {run_id}")
+        return left
+
+    def newest_test(self, entry: Mitigation) -> tuple[str, Verdict] | None:
+        """The newest run, from the day on which the action of *entry* was done, that tested what it
+        is about, and its worst verdict on that.
+        """
+        newest = None
+        for run in self.past.judged:
+            if entry.done is not None and str(run.run["started"])[:10] < entry.done.isoformat():
+                continue
+            verdicts = [
+                finding.verdict
+                for finding, nodeid, number in named_findings(run)
+                if entry.covers(finding, nodeid, number)
+            ]
+            if verdicts:
+                newest = id_of(run), Verdict.worst(verdicts)
+        return newest
 
     def answered(self, finding: Finding, nodeid: str, number: str) -> bool:
         """Return whether a justification in force, or a mitigation, is about *finding*."""
-        if finding.verdict is Verdict.FLAG and self.in_force(finding, nodeid):
+        if is_flag(finding) and self.in_force(finding, nodeid):
             return True
         return any(entry.covers(finding, nodeid, number) for entry in self.mitigations)
 
@@ -130,6 +150,21 @@ class OversightRecord:
             for justification in self.justifications
         )
 
+    def was_justified(self, finding: Finding, nodeid: str) -> bool:
+        """Return whether a justification was about *finding*, whether in force or not."""
+        entries = self.justifications
+        return bool(finding.justification) or any(
+            entry.is_about(finding, nodeid) for entry in entries
+        )
+
+
+def is_flag(finding: Finding) -> bool:
+    return finding.verdict is Verdict.FLAG
+
+
+def is_fail(finding: Finding) -> bool:
+    return finding.verdict is Verdict.FAIL
+
 
 def oversight_record(
     context: RunContext, past: PastRuns, options: OversightOptions
@@ -138,7 +173,10 @@ def oversight_record(
     that cannot be read.
     """
     root = context.root
-    accepted = context.root / "accepted.yaml"
+    path = root / "accepted.yaml"
+    accepted: tuple[AcceptedWarning, ...] = ()
+    if path.exists():
+        accepted = open_document(path).convert(tuple[AcceptedWarning, ...])
     return OversightRecord(
         past=past,
         options=options,
@@ -148,89 +186,85 @@ def oversight_record(
         today=datetime.datetime.now(datetime.UTC).date(),
         justifications=justifications.read_file(root / "justifications.yaml"),
         mitigations=mitigations.read_file(root / mitigations.NAME),
-        accepted=open_document(accepted).convert(tuple[AcceptedWarning, ...])
-        if accepted.exists()
-        else (),
+        accepted=accepted,
     )
 
 
-class FollowUp(msgspec.Struct, frozen=True):
-    """One thing that had to be decided: what it is, what became of it, and what that is worth."""
+@dataclass(frozen=True, kw_only=True)
+class Phrases:
+    """The sentences on a checklist: *fails* and *unknown* follow how many steps are so, *passes*
+    stands by itself.
+    """
 
-    what: str
-    state: str
-    verdict: Verdict
+    fails: str
+    unknown: str
+    passes: str
 
 
 def _concluded(
     of: str,
-    followed: Sequence[FollowUp],
+    steps: Sequence[Step],
     record: OversightRecord,
-    *,
-    fails: str,
-    unknown: str,
-    passes: str,
+    phrases: Phrases,
     notes: Sequence[str] = (),
-    reason: Reason = Reason.UNRECORDED,
 ) -> Finding:
-    """The finding on *followed*: its worst. *passes* is its sentence; *fails* and *unknown* follow
-    how many are so.
+    """The finding on *steps*, as :func:`~pytest_fairness.analysis.checklist.judge_checklist` judges
+    them.
     """
-    verdict = judge_checklist(step.verdict for step in followed)
-    worst = [
-        f"{step.what}: {step.state}" if step.state else step.what
-        for step in followed
-        if step.verdict is verdict
-    ]
-    counted = (
-        f"{len(worst)} {unknown if verdict is Verdict.INCONCLUSIVE else fails}: {listed_few(worst)}"
-    )
-    return _finding(
-        of,
-        verdict,
-        passes if verdict is Verdict.PASS else counted,
-        record,
-        reason=reason if verdict is Verdict.INCONCLUSIVE else None,
-        notes=(*notes, *(worst[3:MOST_LISTED] if verdict is not Verdict.PASS else ())),
-        followed=followed,
+    decision = judge_checklist(steps)
+    worst = [step.words for step in steps if step.verdict is decision.verdict]
+    if decision.verdict is Verdict.PASS:
+        words = phrases.passes
+    else:
+        phrase = phrases.fails
+        if decision.verdict is Verdict.INCONCLUSIVE:
+            phrase = phrases.unknown
+        words = f"{len(worst)} {phrase}: {listed_few(worst)}"
+        notes = [*notes, *worst[3:MOST_LISTED]]
+    return checked(
+        _origin(record),
+        assertion="oversight",
+        verdict=decision.verdict,
+        words=words,
+        reason=decision.reason,
+        outcome=of,
+        notes=tuple(notes),
+        details=_details(record, steps),
     )
 
 
-def _finding(
-    of: str,
-    verdict: Verdict,
-    words: str,
-    record: OversightRecord,
-    *,
-    reason: Reason | None = None,
-    notes: Sequence[str] = (),
-    followed: Sequence[FollowUp] = (),
-) -> Finding:
+def _undecided(of: str, record: OversightRecord, reason: Reason, words: str) -> Finding:
+    """The finding where there is nothing to follow up."""
+    return unchecked(
+        _origin(record),
+        assertion="oversight",
+        reason=reason,
+        words=words,
+        outcome=of,
+        details=_details(record, ()),
+    )
+
+
+def _origin(record: OversightRecord) -> pd.DataFrame:
+    """Of each finding of the judged run whether it is simulated or replayed."""
     import pandas as pd
 
     run = record.judged
-    findings = []
+    rows = []
     if run is not None:
-        findings = [finding for finding, _, _ in named_findings(run)]
-    frame = pd.DataFrame(
-        {
-            name: [getattr(finding, name) for finding in findings]
-            for name in ("simulated", "replayed")
-        }
-    )
-    return checked(
-        frame,
-        assertion="oversight",
-        verdict=verdict,
-        words=words,
-        reason=reason,
-        outcome=of,
-        notes=tuple(notes),
-        details={
-            "run": None if run is None else id_of(run),
-            "followed_up": msgspec.to_builtins(tuple(followed)),
-        },
-    )
+        rows = [(finding.simulated, finding.replayed) for finding, _, _ in named_findings(run)]
+    return pd.DataFrame(rows, columns=["simulated", "replayed"])
+
+
+def _details(record: OversightRecord, steps: Sequence[Step]) -> dict[str, JSON]:
+    """The run that is judged, and each step with what became of it."""
+    run_id = None
+    if record.judged is not None:
+        run_id = id_of(record.judged)
+    rows: list[JSON] = [
+        {"what": step.what, "state": step.remark, "verdict": step.verdict.value} for step in steps
+    ]
+    return {"run": run_id, "followed_up": rows}
 
 
 def _no_run(of: str, record: OversightRecord) -> Finding:
@@ -239,7 +273,7 @@ def _no_run(of: str, record: OversightRecord) -> Finding:
     if record.past.unreadable:
         why = f" ({listed_few(record.past.unreadable, 1)})"
     words = f"there is no past run with findings{why}: {NO_RUN}"
-    return _finding(of, Verdict.INCONCLUSIVE, words, record, reason=Reason.N)
+    return _undecided(of, record, Reason.N, words)
 
 
 # ---------------------------------------------------------------- FLAGs and FAILs
@@ -250,43 +284,37 @@ def justified(record: OversightRecord) -> Finding:
     run = record.judged
     if run is None:
         return _no_run("justifications", record)
-    followed = []
+    steps = []
     for finding, nodeid, number in named_findings(run):
-        if finding.verdict is Verdict.FLAG:
-            holds = record.in_force(finding, nodeid)
-            expired = (
-                any(
-                    justification.is_about(finding, nodeid)
-                    for justification in record.justifications
-                )
-                or finding.justification
-            )
-            if holds:
-                state = "justified"
-            elif expired:
-                state = "its justification has expired"
-            else:
-                state = "nobody has justified it"
-            followed.append(
-                FollowUp(words_of(finding, number), state, Verdict.PASS if holds else Verdict.FAIL)
-            )
-    flags = len(followed)
-    followed += [
-        FollowUp(entry, "not tested again", Verdict.INCONCLUSIVE)
-        for entry in record.left_out(Verdict.FLAG)
-    ]
+        if is_flag(finding):
+            steps.append(Step(words_of(finding, number), *_justification(finding, nodeid, record)))
+    flags = count(len(steps), "FLAG")
     has = f"run {id_of(run)} has {count(len(named_findings(run)), 'finding')}"
-    return _concluded(
-        "justifications",
-        followed,
-        record,
-        fails=f"of {count(flags, 'FLAG')} of run {id_of(run)} without a justification in force",
-        unknown=f"not settled: run {id_of(run)} leaves out what was flagged before and nobody has justified",
-        passes=f"{has}, and {count(flags, 'FLAG')}, each justified"
-        if flags
-        else f"{has} and no FLAG",
-        reason=Reason.INCOMPLETE,
+    passes = f"{has} and no FLAG"
+    if steps:
+        passes = f"{has}, and {flags}, each justified"
+    for left in record.left_out(is_flag):
+        steps.append(Step(left, "not tested again", RecordState.NOT_TESTED))
+    phrases = Phrases(
+        fails=f"of {flags} of run {id_of(run)} without a justification in force",
+        unknown=(
+            f"not settled: run {id_of(run)} leaves out what was flagged before and nobody has "
+            "justified"
+        ),
+        passes=passes,
     )
+    return _concluded("justifications", steps, record, phrases)
+
+
+def _justification(
+    finding: Finding, nodeid: str, record: OversightRecord
+) -> tuple[str, RecordState]:
+    """Return what became of the FLAG *finding*, in words and as its state."""
+    if record.in_force(finding, nodeid):
+        return "justified", RecordState.JUSTIFIED
+    if record.was_justified(finding, nodeid):
+        return "its justification has expired", RecordState.UNJUSTIFIED
+    return "nobody has justified it", RecordState.UNJUSTIFIED
 
 
 def mitigated(record: OversightRecord) -> Finding:
@@ -296,68 +324,51 @@ def mitigated(record: OversightRecord) -> Finding:
     run = record.judged
     if run is None:
         return _no_run("mitigations", record)
-    followed = [
-        FollowUp(
-            words_of(finding, number), f"no entry of {mitigations.NAME} is about it", Verdict.FAIL
-        )
-        for finding, nodeid, number in named_findings(run)
-        if finding.verdict is Verdict.FAIL and not record.answered(finding, nodeid, number)
-    ]
-    followed += [_follow_up(entry, record) for entry in record.mitigations]
-    followed += [
-        FollowUp(entry, "not tested again, and no mitigation is about it", Verdict.INCONCLUSIVE)
-        for entry in record.left_out(Verdict.FAIL)
-    ]
-    fails = sum(finding.verdict is Verdict.FAIL for finding, _, _ in named_findings(run))
-    entries = len(record.mitigations)
-    return _concluded(
-        "mitigations",
-        followed,
-        record,
-        fails=f"not followed up, of {count(fails, 'FAIL')} of run {id_of(run)} and {count(entries, 'mitigation')}",
+    unanswered = f"no entry of {mitigations.NAME} is about it"
+    steps = []
+    fails = 0
+    for finding, nodeid, number in named_findings(run):
+        if is_fail(finding):
+            fails += 1
+            if not record.answered(finding, nodeid, number):
+                steps.append(Step(words_of(finding, number), unanswered, RecordState.UNANSWERED))
+    for entry in record.mitigations:
+        about = f"{entry.action} ({entry.owner}, {entry.date}, {entry.finding or entry.test})"
+        steps.append(Step(about, *_follow_up(entry, record)))
+    for left in record.left_out(is_fail):
+        remark = "not tested again, and no mitigation is about it"
+        steps.append(Step(left, remark, RecordState.NOT_TESTED))
+    failed = count(fails, "FAIL")
+    entries = count(len(record.mitigations), "mitigation")
+    phrases = Phrases(
+        fails=f"not followed up, of {failed} of run {id_of(run)} and {entries}",
         unknown="of which nobody knows whether it is mended",
-        passes=f"run {id_of(run)} has no FAIL without a mitigation ({count(fails, 'FAIL')}); of "
-        f"{count(entries, 'mitigation')} none is overdue, and each that is done was tested again "
-        "and passed",
-        reason=Reason.INCOMPLETE,
+        passes=(
+            f"run {id_of(run)} has no FAIL without a mitigation ({failed}); of {entries} none is "
+            "overdue, and each that is done was tested again and passed"
+        ),
     )
+    return _concluded("mitigations", steps, record, phrases)
 
 
-def _follow_up(entry: Mitigation, record: OversightRecord) -> FollowUp:
-    """Return what became of *entry*, by the newest run from the day on which it was done that
-    tested what it is about.
-    """
-    about = f"{entry.action} ({entry.owner}, {entry.date}, {entry.finding or entry.test})"
-    tested: tuple[str, Verdict] | None = None
-    for run in record.past.judged:
-        covered = [
-            finding.verdict
-            for finding, nodeid, number in named_findings(run)
-            if entry.covers(finding, nodeid, number)
-        ]
-        if covered and (
-            entry.done is None or str(run.run["started"])[:10] >= entry.done.isoformat()
-        ):
-            tested = id_of(run), Verdict.worst(covered)
+def _follow_up(entry: Mitigation, record: OversightRecord) -> tuple[str, RecordState]:
+    """Return what became of *entry*, in words and as its state."""
+    tested = record.newest_test(entry)
     if tested is not None and tested[1] is Verdict.PASS:
-        return FollowUp(about, f"passes in run {tested[0]}", Verdict.PASS)
-    if entry.done is not None and tested is not None:
-        return FollowUp(
-            about,
-            f"done {entry.done}, and the re-test in run {tested[0]} is {tested[1]}",
-            Verdict.FAIL,
-        )
-    due = entry.due or entry.date + datetime.timedelta(days=record.options.overdue_days)
-    if entry.done is not None:
-        late = (record.today - entry.done).days > record.options.overdue_days
-        return FollowUp(
-            about,
-            f"done {entry.done}, not tested since",
-            Verdict.FAIL if late else Verdict.INCONCLUSIVE,
-        )
-    if due < record.today:
-        return FollowUp(about, f"overdue since {due}", Verdict.FAIL)
-    return FollowUp(about, f"open until {due}", Verdict.PASS)
+        return f"passes in run {tested[0]}", RecordState.MENDED
+    days = datetime.timedelta(days=record.options.overdue_days)
+    if entry.done is None:
+        due = entry.due or entry.date + days
+        if due < record.today:
+            return f"overdue since {due}", RecordState.OVERDUE
+        return f"open until {due}", RecordState.OPEN
+    if tested is not None:
+        remark = f"done {entry.done}, and the re-test in run {tested[0]} is {tested[1]}"
+        return remark, RecordState.NOT_MENDED
+    remark = f"done {entry.done}, not tested since"
+    if record.today - entry.done > days:
+        return remark, RecordState.OVERDUE
+    return remark, RecordState.NOT_TESTED
 
 
 # ---------------------------------------------------------------- approvals
@@ -384,65 +395,80 @@ def approved(record: OversightRecord) -> Finding:
     """Return whether somebody else approved each baseline than whoever changed what its scores
     depend on.
     """
-    approvals = []
-    for path in sorted(record.baselines.glob("*.json")):
-        approvals += [FollowUp(path.name, *_approval(path, record))]
-    if not approvals:
+    paths = sorted(record.baselines.glob("*.json"))
+    if not paths:
         words = (
             f"{record.baselines.name}/ holds no approved baseline, so that nobody has approved "
-            "anything: approve one "
-            "(assert_baseline with --fairness-approve)"
+            "anything: approve one (assert_baseline with --fairness-approve)"
         )
-        return _finding("approvals", Verdict.INCONCLUSIVE, words, record, reason=Reason.UNRECORDED)
-    return _concluded(
-        "approvals",
-        approvals,
-        record,
-        fails=f"of {count(len(approvals), 'baseline')} not approved by somebody else than the author of the change",
-        unknown=f"of {count(len(approvals), 'baseline')} of which nothing shows who approved whose change",
-        passes=f"{count(len(approvals), 'baseline')}, each approved by somebody else than the author of the change",
-        notes=("names are as git has them: everybody can set their own, and only a protected branch or a signature "
-               "proves one",),
-    )  # fmt: skip
-
-
-def _approval(path: Path, record: OversightRecord) -> tuple[str, Verdict]:
-    """Return what the files and git show of the approval of the baseline at *path*."""
-    history, why = versions(path, record.root)
-    newest = None
-    if history:
-        newest = history[0]
-    if newest is None or newest.document is None or newest.document.approval is None:
-        return f"cannot be read: {newest.why if newest else why}", Verdict.FAIL
-    approval = newest.document.approval
-    by = approval.approved_by
-    source = approval.approved_by_source
-    if why or not newest.commit:
-        return (
-            f"approved by {by}; {why or 'as it is now it is not committed'}",
-            Verdict.INCONCLUSIVE,
-        )
-    approver = GitPerson.of(by)
-    authors = _authors(newest, history[1:], record)
-    if [author for author in authors if approver.is_(author)]:
-        return f"{by} approved a change of their own", Verdict.FAIL
-    if not authors:
-        return (
-            f"approved by {by}; git does not show who changed what was approved",
-            Verdict.INCONCLUSIVE,
-        )
-    if approval.dirty and not _in_commit(newest, record):
-        return f"approved by {by} with changes that were never committed", Verdict.INCONCLUSIVE
-    named = ", ".join(sorted({author.name or author.address for author in authors}))
-    if source == "git" or any(approver.is_(witness) for witness in _witnesses(newest, record)):
-        return f"approved by {by}, changed by {named}", Verdict.PASS
-    told = "the login"
-    if source == APPROVER_VARIABLE:
-        told = f"the variable {APPROVER_VARIABLE}"
-    return (
-        f"{told} alone says that {by} approved the change of {named}, and no commit bears it out",
-        (Verdict.INCONCLUSIVE),
+        return _undecided("approvals", record, Reason.UNRECORDED, words)
+    steps = [Step(path.name, *_approval(path, record)) for path in paths]
+    baselines = count(len(steps), "baseline")
+    somebody = "approved by somebody else than the author of the change"
+    phrases = Phrases(
+        fails=f"of {baselines} not {somebody}",
+        unknown=f"of {baselines} of which nothing shows who approved whose change",
+        passes=f"{baselines}, each {somebody}",
     )
+    note = (
+        "names are as git has them: everybody can set their own, and only a protected branch or a "
+        "signature proves one"
+    )
+    return _concluded("approvals", steps, record, phrases, [note])
+
+
+def _approval(path: Path, record: OversightRecord) -> tuple[str, RecordState]:
+    """Return what the files and git show of the approval of the baseline at *path*, in words and as
+    its state.
+    """
+    history, why = versions(path, record.root)
+    if not history:
+        return f"cannot be read: {why}", RecordState.UNREADABLE
+    newest = history[0]
+    approval = _approval_of(newest)
+    if approval is None:
+        return f"cannot be read: {newest.why}", RecordState.UNREADABLE
+    if not why and not newest.commit:
+        why = "as it is now it is not committed"
+    if why:
+        return f"approved by {approval.approved_by}; {why}", RecordState.UNPROVEN
+    return _proven(newest, approval, history[1:], record)
+
+
+def _proven(
+    newest: Version, approval: Approval, older: Sequence[Version], record: OversightRecord
+) -> tuple[str, RecordState]:
+    """Return whether git bears out that somebody else than the author gave *approval*, the
+    *newest*, in words and as its state.
+    """
+    by = approval.approved_by
+    authors = _authors(newest, older, record)
+    if not authors:
+        remark = f"approved by {by}; git does not show who changed what was approved"
+        return remark, RecordState.UNPROVEN
+    approver = GitPerson.of(by)
+    if any(approver.is_(author) for author in authors):
+        return f"{by} approved a change of their own", RecordState.OWN_CHANGE
+    if approval.dirty and not _in_commit(newest, record):
+        remark = f"approved by {by} with changes that were never committed"
+        return remark, RecordState.UNPROVEN
+    named = ", ".join(sorted({author.name or author.address for author in authors}))
+    source = approval.approved_by_source
+    if source == "git" or any(approver.is_(witness) for witness in _witnesses(newest, record)):
+        return f"approved by {by}, changed by {named}", RecordState.APPROVED
+    witness = "the login"
+    if source == APPROVER_VARIABLE:
+        witness = f"the variable {APPROVER_VARIABLE}"
+    remark = (
+        f"{witness} alone says that {by} approved the change of {named}, and no commit bears it out"
+    )
+    return remark, RecordState.UNPROVEN
+
+
+def _approval_of(version: Version) -> Approval | None:
+    if version.document is None:
+        return None
+    return version.document.approval
 
 
 def _paths(version: Version, record: OversightRecord) -> list[str]:
@@ -451,7 +477,10 @@ def _paths(version: Version, record: OversightRecord) -> list[str]:
     """
     if record.options.change:
         return list(record.options.change)
-    module = Path(version.document.test_id.partition("::")[0] if version.document else "")
+    test_id = ""
+    if version.document:
+        test_id = version.document.test_id
+    module = Path(test_id.partition("::")[0])
     if len(module.parts) > 1:
         paths = [f"{module.parent.as_posix()}/"]
     else:
@@ -461,12 +490,8 @@ def _paths(version: Version, record: OversightRecord) -> list[str]:
     endpoints = record.endpoints
     if endpoints.is_relative_to(record.root):
         paths.append(endpoints.relative_to(record.root).as_posix())
-    decided = (
-        "justifications",
-        "mitigations",
-        "accepted",
-        "governance",
-    )  # of the scores, not what they come from
+    # What was decided of the scores, which do not come from it.
+    decided = ("justifications", "mitigations", "accepted", "governance")
     return [
         *paths,
         "personas",
@@ -482,22 +507,16 @@ def _authors(
     """Return who changed what *version* depends on since the approval before it; of a first one, or
     where nothing changed since, who changed it last.
     """
-    approval = version.document.approval if version.document else None
-    before = next(
-        (
-            version.document.approval.git_commit
-            for version in older
-            if version.document and version.document.approval
-        ),
-        None,
-    )
-    last = (
-        version.commit
-        if approval is not None and approval.dirty
-        else approval and approval.git_commit
-    )
+    approval = _approval_of(version)
+    if approval is None:
+        return []
+    last = approval.git_commit
+    if approval.dirty:
+        last = version.commit
     if not last:
         return []
+    earlier = filter(None, map(_approval_of, older))
+    before = next((approval.git_commit for approval in earlier), None)
     paths = _paths(version, record)
     since = []
     if before:
@@ -537,61 +556,76 @@ def unexpired(record: OversightRecord) -> Finding:
     excuses = list(_excuses(record))
     if not excuses and record.judged is None:
         return _no_run("expiries", record)
-    expired = []
+    soon_days = record.options.soon_days
+    steps = []
     soon = []
-    for what, since, until in excuses:
-        days = (until - record.today).days
-        if days < 0:
-            expired.append(FollowUp(what, f"expired on {until}", Verdict.FAIL))
-        elif since is not None and (until - since).days > record.options.longest_days:
-            state = (
-                f"ends on {until}, over {record.options.longest_days} days after {since}, which is "
-                "no end"
-            )
-            expired.append(FollowUp(what, state, Verdict.FLAG))
-        else:
-            expired.append(FollowUp(what, f"until {until}", Verdict.PASS))
-            if days <= record.options.soon_days:
-                soon += [f"{what} expires on {until}, in {days} days"]
-    return _concluded(
-        "expiries",
-        expired,
-        record,
-        fails=f"of {len(expired)} justifications and accepted warnings that expired, or have no end",
+    for excuse in excuses:
+        steps.append(Step(excuse.what, *_expiry(excuse, record)))
+        days = (excuse.until - record.today).days
+        if steps[-1].state is RecordState.IN_FORCE and days <= soon_days:
+            soon.append(f"{excuse.what} expires on {excuse.until}, in {days} days")
+    passes = "nothing is justified or accepted, so that nothing can expire"
+    if steps:
+        passes = f"none of {len(steps)} justifications and accepted warnings has expired"
+    if soon:
+        passes += f"; {len(soon)} expire within {soon_days} days"
+    phrases = Phrases(
+        fails=(
+            f"of {len(steps)} justifications and accepted warnings that expired, or have no end"
+        ),
         unknown="",
-        passes=f"none of {len(expired)} justifications and accepted warnings has expired"
-        + (f"; {len(soon)} expire within {record.options.soon_days} days" if soon else "")
-        if expired
-        else "nothing is justified or accepted, so that nothing can expire",
-        notes=soon[:MOST_LISTED],
+        passes=passes,
     )
+    return _concluded("expiries", steps, record, phrases, soon[:MOST_LISTED])
 
 
-def _excuses(record: OversightRecord) -> Iterator[tuple[str, datetime.date | None, datetime.date]]:
-    """Yield what each excuse is, since when it holds, where that is said, and until when."""
-    for justification in record.justifications:
-        yield (
-            f"justification of {justification.test} ({justification.approver})",
-            justification.date,
-            justification.expiry,
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """What excuses a finding or a warning, since when, where that is said, and until when."""
+
+    what: str
+    since: datetime.date | None
+    until: datetime.date
+
+
+def _expiry(excuse: Excuse, record: OversightRecord) -> tuple[str, RecordState]:
+    """Return whether *excuse* holds today, in words and as its state."""
+    longest = record.options.longest_days
+    if excuse.until < record.today:
+        return f"expired on {excuse.until}", RecordState.EXPIRED
+    if excuse.since is not None and (excuse.until - excuse.since).days > longest:
+        remark = (
+            f"ends on {excuse.until}, over {longest} days after {excuse.since}, which is no end"
         )
+        return remark, RecordState.ENDLESS
+    return f"until {excuse.until}", RecordState.IN_FORCE
+
+
+def _excuses(record: OversightRecord) -> Iterator[Excuse]:
+    """Yield what excuses anything: of the files, and of the markers that the judged run recorded."""
+    for justification in record.justifications:
+        what = f"justification of {justification.test} ({justification.approver})"
+        yield Excuse(what, justification.date, justification.expiry)
     for entry in record.accepted:
         since = record.today  # it says only how long it holds
-        yield f"accepted warning {entry.term or entry.phrase} ({entry.who})", since, entry.until
-    recorded = []
+        what = f"accepted warning {entry.term or entry.phrase} ({entry.who})"
+        yield Excuse(what, since, entry.until)
     if record.judged is not None:
-        recorded = named_findings(record.judged)
-    excuses = {
-        (justification.reason, justification.approver, justification.expiry)
-        for justification in record.justifications
-    }
-    for finding, nodeid, _ in recorded:
+        yield from _of_markers(record.judged, record.justifications)
+
+
+def _of_markers(run: RunResults, of_file: Sequence[Justification]) -> Iterator[Excuse]:
+    """Yield the justifications that *run* recorded and that do not stand in the file."""
+    listed = {(entry.reason, entry.approver, entry.expiry) for entry in of_file}
+    for finding, nodeid, _ in named_findings(run):
         given: Mapping[str, Any] = finding.justification or {}
-        if expiry := str(given.get("expiry", ""))[:10]:
-            until = datetime.date.fromisoformat(expiry)
-            if (given.get("reason"), given.get("approver"), until) not in excuses:
-                since = datetime.date.fromisoformat(str(given["date"])[:10])
-                yield f"marker of {nodeid} ({given.get('approver')})", since, until
+        expiry = str(given.get("expiry", ""))[:10]
+        if not expiry:
+            continue
+        until = datetime.date.fromisoformat(expiry)
+        if (given.get("reason"), given.get("approver"), until) not in listed:
+            since = datetime.date.fromisoformat(str(given["date"])[:10])
+            yield Excuse(f"marker of {nodeid} ({given.get('approver')})", since, until)
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -599,15 +633,17 @@ def _excuses(record: OversightRecord) -> Iterator[tuple[str, datetime.date | Non
 
 def oversight_section(finding: Finding) -> Section:
     """Return what was followed up, a row each, the worst first."""
-    rows = msgspec.convert(finding.details["followed_up"], tuple[FollowUp, ...])
+    rows: list[Any] = [*finding.details["followed_up"]]  # type: ignore[misc]
     columns: Columns = {
-        "what": lambda row: row.what,
-        "what became of it": lambda row: row.state,
-        "verdict": lambda row: Entry(verdict=row.verdict),
+        "what": lambda row: row["what"],
+        "what became of it": lambda row: row["state"],
+        "verdict": lambda row: Entry(verdict=Verdict(row["verdict"])),
     }
-    ordered = sorted(rows, key=lambda row: -row.verdict.severity)
+    ordered = sorted(rows, key=lambda row: -Verdict(row["verdict"]).severity)
     caption = f"Each of {len(rows)}, the worst first"
-    parts = (table(caption, ordered, columns, words=("what became of it",)),) if rows else ()
+    parts: tuple[Part, ...] = ()
+    if rows:
+        parts = (table(caption, ordered, columns, words=("what became of it",)),)
     return Section(
         id=f"oversight-{finding.outcome}", heading=f"Oversight: {finding.outcome}", parts=parts
     )

@@ -43,21 +43,21 @@ class PastRuns:
 
     def since(self, run: str) -> PastRuns:
         """Those from the run *run* on; ids grow with time."""
-        return replace(
-            self, runs=tuple(asked_run for asked_run in self.runs if id_of(asked_run) >= run)
-        )
+        return replace(self, runs=tuple(later for later in self.runs if id_of(later) >= run))
 
 
 def past_runs(context: RunContext) -> PastRuns:
     """All runs of the project but the one that is going on."""
-    current = context.store.directory
-    folders = [
-        folder for folder in run_folders(context.settings.run_dir) if folder.name != current.name
-    ]
-    read = read_runs(filter(has_begun, folders))
-    later = [
-        f"{folder.name}: it is dated later than now" for folder in folders if not has_begun(folder)
-    ]
+    begun = []
+    later = []
+    for folder in run_folders(context.settings.run_dir):
+        if folder.name == context.store.directory.name:
+            continue
+        if has_begun(folder):
+            begun.append(folder)
+        else:
+            later.append(f"{folder.name}: it is dated later than now")
+    read = read_runs(begun)
     return PastRuns(read.runs, (*read.unreadable, *read.left_out, *later))
 
 
@@ -72,22 +72,22 @@ def named_findings(run: RunResults) -> list[tuple[Finding, str, str]]:
 
 def words_of(finding: Finding, number: str = "") -> str:
     """``sentiment by race_ethnicity, gpt-4o (f-1234567890)``."""
-    by = ""
+    words = finding.outcome or finding.assertion
     if finding.protected_class:
-        by = f" by {finding.protected_class}"
-    endpoint = ""
+        words += f" by {finding.protected_class}"
     if finding.model_endpoint:
-        endpoint = f", {finding.model_endpoint}"
-    return f"{finding.outcome or finding.assertion}{by}{endpoint}" + (
-        f" ({number})" if number else ""
-    )
+        words += f", {finding.model_endpoint}"
+    if number:
+        words += f" ({number})"
+    return words
 
 
 def listed_few(items: Sequence[str], most: int = 3) -> str:
     """The first of *items*, and how many more there are."""
-    return "; ".join(items[:most]) + (
-        f"; and {len(items) - most} more" if len(items) > most else ""
-    )
+    words = "; ".join(items[:most])
+    if len(items) > most:
+        words += f"; and {len(items) - most} more"
+    return words
 
 
 def conclude_each(findings: Iterable[Finding]) -> None:
@@ -98,17 +98,13 @@ def conclude_each(findings: Iterable[Finding]) -> None:
     test = current_test()
     judged = []
     for finding in findings:
-        flagged = (
-            test is not None and finding.verdict is Verdict.FLAG and finding.justification is None
-        )
-        judged.append(
-            replace(finding, justification=test.justification(finding))
-            if test and flagged
-            else finding
-        )
+        justification = finding.justification
+        if test is not None and finding.verdict is Verdict.FLAG and justification is None:
+            justification = test.justification(finding)
+        judged.append(replace(finding, justification=justification))
     judged.sort(key=_urgency)
-    for finding in judged[:-1]:
-        if test is not None:
+    if test is not None:
+        for finding in judged[:-1]:
             test.emit(finding)
     if judged:
         conclude(judged[-1])

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from pytest_fairness.analysis.checks import checked, judge_representation
+from pytest_fairness.analysis.checks import checked, judge_counts, judge_representation, unchecked
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
@@ -28,9 +28,17 @@ if TYPE_CHECKING:
 
 #: The protected classes of the test programme.
 CLASSES = (
-    "race_ethnicity", "gender", "age", "disability", "religion", "sexual_orientation", "national_origin",
+    "race_ethnicity",
+    "gender",
+    "age",
+    "disability",
+    "religion",
+    "sexual_orientation",
+    "national_origin",
     "socioeconomic_status",
-)  # fmt: skip
+)
+#: Those of which every pair of groups should have a persona.
+CROSSED = CLASSES[:4]
 #: What is tested with is data for verification; a dataset of the system's own is data for its
 #: development.
 OF_TESTS = {"A.7.4": "supporting", "A.6.2.4": "supporting"}
@@ -102,31 +110,33 @@ def dataset_of(options: DataOptions, root: Path) -> PersonDataset:
             f"governance.yaml: data: dataset: {options.dataset!r} cannot be read: {error}"
         ) from None
     columns = tuple(map(str, frame.columns))
-    wanted = {
-        name: options.columns.get(name, name)
-        for name in (*CLASSES, *options.population, *options.columns)
-    }
-    for name, column in wanted.items():
-        if column not in frame.columns:
-            if name in options.columns or name in options.population:
-                near = did_you_mean(column, frame.columns)
-                raise UsageError(
-                    f"governance.yaml: data: {options.dataset} has no column {column!r} for {name} "
-                    "(it has: "
-                    f"{listed(frame.columns)}){near}: name it under columns"
-                )
-            continue
-        frame[name] = (
-            frame[column].str.strip().replace("", None).replace(options.groups.get(name, {}))
-        )
-        unknown = sorted({*frame[name].dropna()} - options.population.get(name, {}).keys())
-        if unknown and name in options.population:
+    for name in dict.fromkeys((*CLASSES, *options.population, *options.columns)):
+        column = options.columns.get(name, name)
+        if column in frame.columns:
+            groups = frame[column].str.strip().replace("", None)
+            frame[name] = groups.replace(options.groups.get(name, {}))
+            _check_groups(set(frame[name].dropna()), name, options)
+        elif name in options.columns or name in options.population:
+            near = did_you_mean(column, frame.columns)
             raise UsageError(
-                f"governance.yaml: data: {name} has {listed(unknown)} in {options.dataset}, of "
-                "which the declared "
-                "population says nothing: declare a share, or map the value to a group under groups"
+                f"governance.yaml: data: {options.dataset} has no column {column!r} for {name} "
+                f"(it has: {listed(frame.columns)}){near}: name it under columns"
             )
     return PersonDataset(options.dataset, columns, frame)
+
+
+def _check_groups(groups: set[str], name: str, options: DataOptions) -> None:
+    """Raise UsageError for *groups* of the class *name* of which the declared population, if any,
+    says nothing.
+    """
+    if name not in options.population:
+        return
+    if unknown := sorted(groups - options.population[name].keys()):
+        raise UsageError(
+            f"governance.yaml: data: {name} has {listed(unknown)} in {options.dataset}, of which "
+            "the declared population says nothing: declare a share, or map the value to a group "
+            "under groups"
+        )
 
 
 def representative(
@@ -137,84 +147,81 @@ def representative(
 
     :func:`~pytest_fairness.analysis.checks.judge_representation` decides.
     """
+    import pandas as pd
+
     n = sum(counts.values())
     if not n:
-        return _unusable(f"{what} says of nobody which group of {by} is theirs", by, what)
+        return unchecked(
+            pd.DataFrame(),
+            assertion="representative",
+            reason=Reason.N,
+            words=f"{what} says of nobody which group of {by} is theirs",
+            protected_class=by,
+            outcome=f"share of {what}",
+        )
     groups = list(declared)
     fit = goodness_of_fit(
         [counts.get(group, 0) for group in groups], [declared[group] for group in groups]
     )
-    worst = min(range(len(groups)), key=lambda at: fit.ratios[at])
-    share = counts.get(groups[worst], 0) / n
-    wanted = declared[groups[worst]]
-    words = (
-        f"{groups[worst]} is {_percent(share)} of {n:,} in {what}, and {_percent(wanted)} of the "
-        "declared population"
-    )
-    below = (
-        f"{words}, {_percent(fit.ratios[worst])} of its share (at most {_percent(fit.high[worst])})"
-    )
     verdict, reason = judge_representation(fit, margin)
     if verdict is Verdict.PASS:
-        sentence = (
-            f"every group of {by} has at least {_percent(margin)} of its declared share of {what}"
+        words = (
+            f"every group of {by} has at least {percent(margin)} of its declared share of {what}"
         )
     elif verdict is Verdict.INCONCLUSIVE:
-        least = groups[min(range(len(groups)), key=lambda at: fit.low[at])]
-        sentence = (
-            f"{n:,} of {what} are too few to tell whether {least} has {_percent(margin)} of its "
+        least = groups[fit.low.index(min(fit.low))]
+        words = (
+            f"{n:,} of {what} are too few to tell whether {least} has {percent(margin)} of its "
             f"declared share of {by}"
         )
     else:
-        sentence = below
-    return _finding(verdict, sentence, by, what, reason, n, counts, declared, fit)
-
-
-def _finding(
-    verdict: Verdict, sentence: str, by: str, what: str, reason: Reason | None, n: int, counts: Mapping[str, int],
-    declared: Mapping[str, float], fit: GoodnessOfFit,
-) -> Finding:  # fmt: skip
-    import pandas as pd
-
-    results = [
-        GroupResult(
-            group=group, n=n, clusters=n, value=counts.get(group, 0) / n, low=fit.low[at] * declared[group],
-            high=min(1.0, fit.high[at] * declared[group]),
+        place = fit.ratios.index(min(fit.ratios))
+        worst = groups[place]
+        words = (
+            f"{worst} is {percent(counts.get(worst, 0) / n)} of {n:,} in {what}, and "
+            f"{percent(declared[worst])} of the declared population, "
+            f"{percent(fit.ratios[place])} of its share (at most {percent(fit.high[place])})"
         )
-        for at, group in enumerate(declared)
-    ]  # fmt: skip
-    residuals: dict[str, JSON] = dict(zip(declared, fit.residuals, strict=True))
     return checked(
         pd.DataFrame(),
         assertion="representative",
         verdict=verdict,
-        words=sentence,
+        words=words,
         protected_class=by,
         outcome=f"share of {what}",
         kind=OutcomeKind.CATEGORICAL,
         reason=reason,
-        n_per_group={group: counts.get(group, 0) for group in declared},
-        group_results=tuple(results),
+        n_per_group={group: counts.get(group, 0) for group in groups},
+        group_results=_group_results(counts, declared, fit),
         test_statistic=f"chi-square = {fit.statistic:.2f}, df = {fit.df}",
         effect_size=f"Cohen's w = {fit.w:.3f}",
         p_value=fit.p_value,
         corrected_p_value=fit.p_value,
-        details={"declared": dict(declared), "standardised_residuals": residuals},
+        details={
+            "declared": dict(declared),
+            "standardised_residuals": dict(zip(groups, fit.residuals, strict=True)),
+        },
     )
 
 
-def _unusable(sentence: str, by: str, what: str) -> Finding:
-    import pandas as pd
-
-    return checked(
-        pd.DataFrame(),
-        assertion="representative",
-        verdict=Verdict.INCONCLUSIVE,
-        words=sentence,
-        reason=Reason.N,
-        protected_class=by,
-        outcome=f"share of {what}",
-    )
+def _group_results(
+    counts: Mapping[str, int], declared: Mapping[str, float], fit: GoodnessOfFit
+) -> tuple[GroupResult, ...]:
+    """The share of each group, with the interval that *fit* has of it."""
+    n = sum(counts.values())
+    results = []
+    for (group, share), low, high in zip(declared.items(), fit.low, fit.high, strict=True):
+        results.append(
+            GroupResult(
+                group=group,
+                n=n,
+                clusters=n,
+                value=counts.get(group, 0) / n,
+                low=low * share,
+                high=min(1.0, high * share),
+            )
+        )
+    return tuple(results)
 
 
 def _counted(
@@ -251,128 +258,118 @@ def matrix_shares(
     ratios = {group: counts[group] / len(matrix) / share for group, share in declared.items()}
     worst = min(ratios, key=lambda group: ratios[group])
     low = [group for group, ratio in ratios.items() if ratio < margin]
-    sentence = (
-        f"every group of {by} has at least {_percent(margin)} of its declared share of the personas"
+    words = (
+        f"every group of {by} has at least {percent(margin)} of its declared share of the personas"
     )
     if low:
-        sentence = (
-            f"{listed(low)} of {by}: under {_percent(margin)} of the declared share of "
-            f"{len(matrix)} personas; {worst} is {counts[worst]}, and {_percent(declared[worst])} "
+        words = (
+            f"{listed(low)} of {by}: under {percent(margin)} of the declared share of "
+            f"{len(matrix)} personas; {worst} is {counts[worst]}, and {percent(declared[worst])} "
             "of the population"
         )
-    return _counted(
-        Verdict.FLAG if low else Verdict.PASS,
-        sentence,
-        {"personas": dict(counts), "declared": dict(declared)},
-        by,
-    )
+    verdict = judge_counts(ratios.values(), at_least=margin)
+    return _counted(verdict, words, {"personas": dict(counts), "declared": dict(declared)}, by)
 
 
 def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> Finding:
     """Return whether each class of the programme can be asked about: by personas, by names, or by
     words for two groups.
     """
-    ways: dict[str, JSON] = {}
-    for name in CLASSES:
-        uncovered = []
-        if len({persona.groups.get(name) for persona in matrix}) > 1:
-            uncovered = ["personas"]
-        if name in banks.protected_classes:
-            uncovered += ["names"]
-        uncovered += [
-            kind for kind in signals.kinds_of(name) if len(signals.groups(name, kind)) > 1
-        ]
-        ways[name] = list(uncovered)
-    missing = [name for name, ways_ in ways.items() if not ways_]
-    empty = [
-        f"{first} × {second}: {', '.join(f'{a} and {b}' for a, b in pairs[:_MOST_LISTED])}"
-        for first, second in combinations(("race_ethnicity", "gender", "age", "disability"), 2)
-        if (
-            pairs := _empty_pairs(
-                [(persona.groups[first], persona.groups[second]) for persona in matrix], 1
-            )
-        )
-    ]
+    ways = {name: _ways_to_ask(name, matrix, banks, signals) for name in CLASSES}
+    missing = [name for name, kinds in ways.items() if not kinds]
+    empty = []
+    for first, second in combinations(CROSSED, 2):
+        groups = [(persona.groups[first], persona.groups[second]) for persona in matrix]
+        if pairs := _thin_pairs(groups, 1):
+            empty.append(f"{first} × {second}: {listed(pairs[:_MOST_LISTED])}")
     notes = []
     if empty:
         notes = [f"pairs of groups without a persona: {'; '.join(empty)}"]
-    sentence = f"all {len(CLASSES)} classes of the programme can be asked about, each by two or more groups"
+    words = f"all {len(CLASSES)} classes of the programme can be asked about, each by two or more groups"
     if missing:
-        sentence = f"nothing conveys {listed(missing)}: add words in personas/signals, or names"
-    return _counted(
-        Verdict.FLAG if missing else Verdict.PASS, sentence, {"ways": ways}, notes=notes
-    )
+        words = f"nothing conveys {listed(missing)}: add words in personas/signals, or names"
+    verdict = judge_counts(map(len, ways.values()), at_least=1)
+    details: dict[str, JSON] = {"ways": {name: list(kinds) for name, kinds in ways.items()}}
+    return _counted(verdict, words, details, notes=notes)
 
 
-def _empty_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[tuple[str, str]]:
+def _ways_to_ask(name: str, matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> list[str]:
+    """What conveys two or more groups of the class *name*."""
+    ways = []
+    if len({persona.groups.get(name) for persona in matrix}) > 1:
+        ways.append("personas")
+    if name in banks.protected_classes:
+        ways.append("names")
+    for kind in signals.kinds_of(name):
+        if len(signals.groups(name, kind)) > 1:
+            ways.append(kind)
+    return ways
+
+
+def _thin_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[str]:
     """The combinations of the groups that occur, which fewer than *least* have."""
     counts = Counter(pairs)
-    firsts = dict.fromkeys(a for a, _ in counts)
-    seconds = dict.fromkeys(b for _, b in counts)
-    return [(a, b) for a in firsts for b in seconds if counts[a, b] < least]
+    firsts = dict.fromkeys(first for first, _ in counts)
+    seconds = dict.fromkeys(second for _, second in counts)
+    return [
+        f"{first} and {second}"
+        for first, second in product(firsts, seconds)
+        if counts[first, second] < least
+    ]
 
 
 def name_banks_suffice(banks: NameBanks) -> Finding:
     """Return whether every group of every class has the twenty names that a grid asks for, or at
     least ten.
     """
-    names = {name: {group: len(of) for group, of in banks[name].items()} for name in banks}
-    few = [
-        (name, group, n)
-        for name, groups in names.items()
-        for group, n in groups.items()
-        if n < NAMES
-    ]
-    too_few = [bank for bank in few if bank[2] < FEWEST_NAMES]
-    if too_few:
-        verdict = Verdict.FAIL
-    elif few:
-        verdict = Verdict.FLAG
+    names: dict[str, dict[str, int]] = {}
+    sizes: list[tuple[str, int]] = []
+    for name in banks:
+        names[name] = {group: len(of_group) for group, of_group in banks[name].items()}
+        sizes += names[name].items()
+    verdict = judge_counts((n for _, n in sizes), at_least=NAMES, fail_below=FEWEST_NAMES)
+    if verdict is Verdict.FAIL:
+        words = f"{_fewer(sizes, FEWEST_NAMES)}, with which nothing can be said"
+    elif verdict is Verdict.FLAG:
+        words = f"{_fewer(sizes, NAMES, 'the ')} that a grid asks for"
     else:
-        verdict = Verdict.PASS
-    sentence = f"{listed([f'{group} ({n})' for _, group, n in too_few or few])}: fewer names than "
-    if verdict is Verdict.PASS:
-        sentence = f"every group of {listed(names)} has {NAMES} names or more"
-    elif verdict is Verdict.FAIL:
-        sentence += f"{FEWEST_NAMES}, with which nothing can be said"
-    else:
-        sentence += f"the {NAMES} that a grid asks for"
-    return _counted(verdict, sentence, {"names": {name: dict(of) for name, of in names.items()}})
+        words = f"every group of {listed(names)} has {NAMES} names or more"
+    return _counted(verdict, words, {"names": {name: dict(of) for name, of in names.items()}})
+
+
+def _fewer(sizes: Iterable[tuple[str, int]], least: int, article: str = "") -> str:
+    """Which groups have fewer names than *least*, in words."""
+    few = [f"{group} ({n})" for group, n in sizes if n < least]
+    return f"{listed(few)}: fewer names than {article}{least}"
 
 
 def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
     """Return whether each combination of groups of two classes has *least* rows of a dataset."""
     classes = [name for name in CLASSES if name in frame.columns and frame[name].nunique() > 1]
     missing = [name for name in CLASSES if name not in classes]
-    thin: dict[str, list[str]] = {}
-    for first, second in combinations(classes, 2):
-        rows = frame[[first, second]].dropna()
-        if few := _empty_pairs(zip(rows[first], rows[second], strict=True), least):
-            thin[f"{first} × {second}"] = [f"{a} and {b}" for a, b in few]
     notes = []
     if missing:
         notes = [f"no column, or one group alone: {listed(missing)}"]
     if len(classes) < 2:
-        counted = _counted(
-            Verdict.FLAG,
-            "the dataset says of fewer than two protected classes who is who",
-            {},
-            notes=notes,
+        words = "the dataset says of fewer than two protected classes who is who"
+        verdict = judge_counts([len(classes)], at_least=2)
+        return _counted(verdict, words, {}, notes=notes)
+    thin: dict[str, list[str]] = {}
+    for first, second in combinations(classes, 2):
+        rows = frame[[first, second]].dropna()
+        if pairs := _thin_pairs(zip(rows[first], rows[second], strict=True), least):
+            thin[f"{first} × {second}"] = pairs
+    number = sum(map(len, thin.values()))
+    words = f"every combination of groups of {listed(classes)} has {least} rows or more"
+    details: dict[str, JSON] = {}
+    if thin:
+        where, pairs = next(iter(thin.items()))
+        words = (
+            f"{number} combinations of groups have fewer than {least} rows, such as {pairs[0]} "
+            f"({where})"
         )
-    elif thin:
-        where, of = next(iter(thin.items()))
-        number = sum(map(len, thin.values()))
-        words = f"{number} combinations of groups have fewer than {least} rows, such as {of[0]} ({where})"
-        counted = _counted(
-            Verdict.FLAG,
-            words,
-            {"thin": {key: list(pairs) for key, pairs in thin.items()}},
-            notes=notes,
-        )
-    else:
-        words = f"every combination of groups of {listed(classes)} has {least} rows or more"
-        counted = _counted(Verdict.PASS, words, {}, notes=notes)
-    return counted
+        details = {"thin": {classes_: list(pairs) for classes_, pairs in thin.items()}}
+    return _counted(judge_counts([number], at_most=0), words, details, notes=notes)
 
 
 def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> Finding:
@@ -383,11 +380,8 @@ def few_duplicates(frame: pd.DataFrame, columns: Iterable[str], most: float) -> 
     share = 0.0
     if len(frame):
         share = repeated / len(frame)
-    words = f"{repeated:,} of {len(frame):,} rows repeat another ({_percent(share)})"
-    if share > most:
-        return _counted(Verdict.FLAG, f"{words}, over {_percent(most)}", {"repeated": repeated})
-    return _counted(Verdict.PASS, words, {"repeated": repeated})
-
-
-def _percent(share: float) -> str:
-    return f"{percent(share)}"
+    words = f"{repeated:,} of {len(frame):,} rows repeat another ({percent(share)})"
+    verdict = judge_counts([share], at_most=most)
+    if verdict is Verdict.FLAG:
+        words += f", over {percent(most)}"
+    return _counted(verdict, words, {"repeated": repeated})

@@ -11,7 +11,7 @@ from pytest_fairness.reports.sections import write_sections
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.folder import has_begun, run_folders
 from pytest_fairness.suites.authoring import errors_as_failures
-from pytest_fairness.suites.governance import third_party
+from pytest_fairness.suites.governance import canary, third_party
 from pytest_fairness.suites.governance.past_results import conclude_each
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_parameters_arrive(services: Services) -> None:
 @pytest.mark.fairness(id="THRD-CANA-001", module=MODULE, controls=CONTROLS)
 @pytest.mark.fairness_grid(
     template="{prompt}",
-    groups={"canary": {"any": list(third_party.canary_prompts().values())}},
+    groups={"canary": {"any": list(canary.canary_prompts().values())}},
     name_slot="prompt",
     repetitions=1,
     parameters={"temperature": 0},
@@ -75,15 +75,13 @@ def test_canary_prompts_are_answered_alike(
     options = governance.third_party
     folder = fairness_run.store.directory
     with errors_as_failures():
-        now = third_party.canary_replies(trials, folder.name)
-        kept = shown(third_party.write_canary(folder, now), fairness_run.root)
+        now = canary.canary_replies(trials, folder.name)
+        kept = shown(canary.write_canary(folder, now), fairness_run.root)
         others = [
             run for run in run_folders(fairness_run.settings.run_dir) if run.name != folder.name
         ]
         earlier = list(filter(has_begun, others))
-        before, about = third_party.reference_replies(
-            now.endpoint, options, fairness_run.root, earlier
-        )
-        if (section := third_party.canary_section(now, before)) is not None:
+        before, about = canary.reference_replies(now.endpoint, options, fairness_run.root, earlier)
+        if (section := canary.canary_section(now, before)) is not None:
             write_sections(folder, section.id.replace("-", "_"), section)
-    conclude(third_party.canary_finding(now, before, about, options.tolerance, trials, kept))
+    conclude(canary.canary_finding(now, before, about, options.tolerance, trials, kept))

@@ -1,5 +1,5 @@
 """Whether provider and model stay what was declared: who answered, with which fingerprint and
-parameters, and how.
+parameters. How they answer is for :mod:`~pytest_fairness.suites.governance.canary`.
 """
 
 from __future__ import annotations
@@ -9,34 +9,23 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 
-from pytest_fairness.analysis.checks import ALPHA, checked, judge_share
-from pytest_fairness.design.slugs import slug
+from pytest_fairness.analysis.checklist import RecordState, judge_record
+from pytest_fairness.analysis.checks import checked, unchecked
 from pytest_fairness.documents import Text, open_document
 from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.engine.attempt import same_model
-from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Verdict
-from pytest_fairness.reports.sections import Columns, Section, table
-from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import reading
-from pytest_fairness.suites.governance.past_results import MOST_LISTED, PastRuns, id_of, listed_few
-from pytest_fairness.words import count, percent
+from pytest_fairness.suites.governance.past_results import PastRuns, id_of, listed_few
+from pytest_fairness.words import count
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PROMPTS = "canary_prompts.yaml"
-#: The share of prompts without a reply above which nothing is compared.
-MOST_UNANSWERED = 0.05
 #: Whose requests we write ourselves, so that the log shows what was sent.
 _ON_THE_WIRE = ("openai", "azure", "anthropic", "ollama", "litellm")
 #: What a parameter is called in the requests of some providers.
@@ -81,49 +70,63 @@ def services_of(
     services: dict[str, list[ServiceInRun]] = {}
     for run in past.since(options.since).asked:
         folder = runs / id_of(run)
-        by_name = {
+        endpoints = {
             str(endpoint["name"]): endpoint
             for endpoint in read_manifest(folder).get("endpoints", ())
         }
-        for entry in run.run.get("models") or ():
-            name = str(entry["endpoint"])
-            identity = by_name.get(name, {}).get("identity") or {}
-            service = ServiceInRun(
-                run=id_of(run),
-                folder=folder,
-                asked=entry["asked"],
-                answered=entry["answered"],
-                type=str(identity.get("type", "")),
-                address=str(identity.get("base_url") or ""),
-                simulated=bool(by_name.get(name, {}).get("simulated")),
-            )
+        models = {str(entry["endpoint"]): entry for entry in run.run.get("models") or ()}
+        for name in (*models, *(name for name in endpoints if name not in models)):
+            service = _service(id_of(run), folder, endpoints.get(name, {}), models.get(name))
             services.setdefault(name, []).append(service)
-        for name, details in by_name.items():
-            if not any(name == str(entry["endpoint"]) for entry in run.run.get("models") or ()):
-                services.setdefault(name, []).append(_nameless(run, folder, details))
     return services
 
 
-def _nameless(run: Any, folder: Path, entry: Mapping[str, Any]) -> ServiceInRun:
-    """An endpoint that says nothing of a model, as a function."""
-    kind = str((entry.get("identity") or {}).get("type", ""))
+def _service(
+    run: str, folder: Path, endpoint: Mapping[str, Any], models: Mapping[str, Any] | None
+) -> ServiceInRun:
+    """An *endpoint* of the manifest in *run*; *models* is None where it says nothing of one, as a
+    function does not.
+    """
+    identity = endpoint.get("identity") or {}
+    asked = None
+    answered: Mapping[str, int] = {}
+    address = ""
+    if models is not None:
+        asked = models["asked"]
+        answered = models["answered"]
+        address = str(identity.get("base_url") or "")
     return ServiceInRun(
-        run=id_of(run), folder=folder, asked=None, answered={}, type=kind, address="",
-        simulated=bool(entry.get("simulated")),
-    )  # fmt: skip
+        run=run,
+        folder=folder,
+        asked=asked,
+        answered=answered,
+        type=str(identity.get("type", "")),
+        address=address,
+        simulated=bool(endpoint.get("simulated")),
+    )
 
 
 def _finding(
-    of: str, endpoint: str, verdict: Verdict, words: str, runs: Sequence[ServiceInRun], **more: Any
+    of: str,
+    endpoint: str,
+    state: RecordState,
+    words: str,
+    runs: Sequence[ServiceInRun],
+    **more: Any,
 ) -> Finding:
+    """The finding on *endpoint*, as
+    :func:`~pytest_fairness.analysis.checklist.judge_record` judges its *state*.
+    """
     import pandas as pd
 
     columns = {"endpoint": [endpoint] * len(runs), "simulated": [run.simulated for run in runs]}
+    decision = judge_record(state)
     return checked(
         pd.DataFrame(columns),
         assertion="third_party",
-        verdict=verdict,
-        words=f"{endpoint or 'no endpoint'}: {words}",
+        verdict=decision.verdict,
+        words=f"{endpoint}: {words}",
+        reason=decision.reason,
         outcome=of,
         kind=OutcomeKind.CATEGORICAL,
         **more,
@@ -138,21 +141,29 @@ def configured_models(path: Path) -> dict[str, str]:
     entries = None
     if isinstance(data, dict):
         entries = data.get("endpoints")
-    named = [
-        entry
-        for entry in entries or ()
-        if isinstance(entry, dict) and {"name", "model"} <= entry.keys()
-    ]
-    return {str(model["name"]): str(model["model"]) for model in named}
+    models = {}
+    for entry in entries or ():
+        if isinstance(entry, dict) and {"name", "model"} <= entry.keys():
+            models[str(entry["name"])] = str(entry["model"])
+    return models
 
 
 def nothing_asked(of: str) -> Finding:
     """Return what is concluded where no past run has asked anybody."""
+    import pandas as pd
+
     words = (
-        "there is no past run that asked: run the fairness tests first (pytest -m fairness), then "
-        "this test again"
+        "no endpoint: there is no past run that asked: run the fairness tests first "
+        "(pytest -m fairness), then this test again"
     )
-    return _finding(of, "", Verdict.INCONCLUSIVE, words, (), reason=Reason.N)
+    return unchecked(
+        pd.DataFrame(columns=["endpoint", "simulated"]),
+        assertion="third_party",
+        reason=Reason.N,
+        words=words,
+        outcome=of,
+        kind=OutcomeKind.CATEGORICAL,
+    )
 
 
 # ---------------------------------------------------------------- the model
@@ -175,70 +186,92 @@ def model_finding(
     """
     newest = runs[-1]
     declared = options.declared.get(endpoint, ())
-    wanted = declared or tuple(filter(None, [newest.asked]))
     notes = [*_moved(runs)]
     if configured and newest.asked and configured != newest.asked:
         notes.append(
             f"endpoints.yaml asks for {configured} now: no run has asked it yet, the newest for "
             f"{newest.asked}"
         )
-    groups = tuple(
-        GroupResult(group=model, n=n, clusters=1, shares={})
-        for model, n in sorted(newest.answered.items())
+    groups = []
+    for model, n in sorted(newest.answered.items()):
+        groups.append(GroupResult(group=model, n=n, clusters=1, shares={}))
+    asked: list[JSON] = [
+        {"run": run.run, "asked": run.asked, "answered": dict(run.answered)} for run in runs
+    ]
+    return _finding(
+        "model",
+        endpoint,
+        *_model_state(runs, declared),
+        runs,
+        notes=tuple(notes),
+        group_results=tuple(groups),
+        n_per_group=dict(newest.answered),
+        details={"runs": asked},
     )
-    more: dict[str, Any] = {
-        "notes": tuple(notes),
-        "group_results": groups,
-        "n_per_group": dict(newest.answered),
-        "details": {
-            "runs": [
-                {"run": run.run, "asked": run.asked, "answered": dict(run.answered)} for run in runs
-            ]
-        },
-    }
-    said = listed_few(sorted(newest.answered))
+
+
+def _model_state(runs: Sequence[ServiceInRun], declared: Sequence[str]) -> tuple[RecordState, str]:
+    """Return who answered the newest of *runs*, as its state and in words, where *declared* may."""
+    newest = runs[-1]
     if not newest.answered:
         words = "no reply says which model gave it: the application has to return its name"
-        return _finding(
-            "model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more
-        )
+        return RecordState.UNRECORDED, words
+    who = f"{listed_few(sorted(newest.answered))} answered in run {newest.run}"
+    wanted = tuple(declared)
+    if not declared and newest.asked:
+        wanted = (newest.asked,)
     if not wanted and not newest.simulated:
         words = (
-            f"{said} answered in run {newest.run}, and nobody has declared which model may: name "
-            "it in governance.yaml "
+            f"{who}, and nobody has declared which model may: name it in governance.yaml "
             "(third_party: declared)"
         )
-        return _finding(
-            "model", endpoint, Verdict.INCONCLUSIVE, words, runs, reason=Reason.UNRECORDED, **more
-        )
+        return RecordState.UNRECORDED, words
     strangers = [model for model in newest.answered if not _is_declared(model, wanted)]
     if strangers:
-        of = sum(newest.answered[stranger] for stranger in strangers)
+        answered = sum(newest.answered[stranger] for stranger in strangers)
         words = (
-            f"{listed_few(sorted(strangers))} answered {of:,} of {sum(newest.answered.values()):,} "
-            f"trials of run {newest.run}, where {listed_few(sorted(wanted))} is declared"
+            f"{listed_few(sorted(strangers))} answered {answered:,} of "
+            f"{sum(newest.answered.values()):,} trials of run {newest.run}, where "
+            f"{listed_few(sorted(wanted))} is declared"
         )
-        return _finding("model", endpoint, Verdict.FAIL, words, runs, **more)
-    changed = [run for run in runs if run.answered and set(run.answered) != set(newest.answered)]
-    versions = [*newest.answered]
-    before = ""
-    if changed:
-        versions += changed[-1].answered
-        before = f"; {listed_few(sorted(changed[-1].answered))} did in run {changed[-1].run}"
-    unnamed = not set(versions) <= set(declared)
-    if unnamed and (changed or len(newest.answered) > 1):
+        return RecordState.UNDECLARED, words
+    return _version_state(runs, declared, who)
+
+
+def _version_state(
+    runs: Sequence[ServiceInRun], declared: Sequence[str], who: str
+) -> tuple[RecordState, str]:
+    """Return whether the newest of *runs* was answered by the version of those before, as its state
+    and in words; *who* answered it may.
+    """
+    newest = runs[-1]
+    before = _before_the_change(runs)
+    versions = {*newest.answered}
+    if before is not None:
+        versions |= before.answered.keys()
+    if not versions <= set(declared) and len(versions) > 1:
+        others = ""
+        if before is not None:
+            others = f"; {listed_few(sorted(before.answered))} did in run {before.run}"
         words = (
-            f"{said} answered in run {newest.run}{before}: the version has changed, and "
-            "governance.yaml (third_party: declared) does not name each"
+            f"{who}{others}: the version has changed, and governance.yaml (third_party: declared) "
+            "does not name each"
         )
-        return _finding("model", endpoint, Verdict.FLAG, words, runs, **more)
-    since = ""
-    if changed:
-        since = ", as declared"
-    elif any(run.answered for run in runs[:-1]):
-        since = f", as in {count(len(runs) - 1, 'run')} before"
-    words = f"{said} answered in run {newest.run}{since}"
-    return _finding("model", endpoint, Verdict.PASS, words, runs, **more)
+        return RecordState.CHANGED, words
+    if before is not None:
+        return RecordState.AS_DECLARED, f"{who}, as declared"
+    if any(run.answered for run in runs[:-1]):
+        return RecordState.AS_DECLARED, f"{who}, as in {count(len(runs) - 1, 'run')} before"
+    return RecordState.AS_DECLARED, who
+
+
+def _before_the_change(runs: Sequence[ServiceInRun]) -> ServiceInRun | None:
+    """The last of *runs* that was answered by others than the newest."""
+    newest = set(runs[-1].answered)
+    for run in reversed(runs):
+        if run.answered and set(run.answered) != newest:
+            return run
+    return None
 
 
 def _is_declared(model: str, declared: Collection[str]) -> bool:
@@ -253,8 +286,12 @@ def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:
     declared.
     """
     for before, now in pairwise(runs):
-        for what, old, new in (("for", before.asked, now.asked), ("at", before.address, now.address),
-                               ("as", before.type, now.type)):  # fmt: skip
+        changes = (
+            ("for", before.asked, now.asked),
+            ("at", before.address, now.address),
+            ("as", before.type, now.type),
+        )
+        for what, old, new in changes:
             if old != new:
                 yield (
                     f"asked {what} {new or 'nothing'} since run {now.run}, {what} "
@@ -276,6 +313,12 @@ class ServiceLog:
     meant: Counter[str] = field(default_factory=Counter)
     carried: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """How many requests lack each parameter that one of them lacks."""
+        missing = self.meant - self.carried
+        return dict(sorted(missing.items()))
 
 
 def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
@@ -306,19 +349,26 @@ def service_logs(folder: Path, *, parameters: bool) -> dict[str, ServiceLog]:
 def _count_parameters(
     log: ServiceLog, record: Mapping[str, Any], wire: Mapping[str, Any], sent: Mapping[str, Any]
 ) -> None:
+    """Add to *log* which of the parameters *sent* an attempt carried, and which were refused."""
     body = _json(wire.get("request_body"))
     if body:
         log.requests += 1
-        has = {**(body["options"] if isinstance(body.get("options"), dict) else {}), **body}
-        for name, value in sent.items():
-            log.meant[name] += 1
-            given = [
-                has[parameter] for parameter in (name, *_ALSO.get(name, ())) if parameter in has
-            ]
-            log.carried[name] += any(given_value in (value, [value]) for given_value in given)
+        log.meant.update(sent.keys())
+        log.carried.update(name for name, value in sent.items() if _carries(body, name, value))
     if record.get("evidence") in (Evidence.REJECTED, Evidence.AUTH):
         error = str(record.get("error") or "")
         log.refused.update(name for name in sent if re.search(rf"\b{re.escape(name)}\b", error))
+
+
+def _carries(body: Mapping[str, Any], name: str, value: object) -> bool:
+    """Return whether the request *body* has *value* under *name*, or what providers call that."""
+    parameters = dict(body)
+    if isinstance(body.get("options"), dict):
+        parameters = {**body["options"], **body}
+    for parameter in (name, *_ALSO.get(name, ())):
+        if parameter in parameters and parameters[parameter] in (value, [value]):
+            return True
+    return False
 
 
 def _json(text: Any) -> dict[str, Any]:
@@ -339,52 +389,46 @@ def fingerprint_finding(
     """Return whether the newest run was answered under a fingerprint that no run before it has, and
     nobody has declared.
     """
-    seen = {
-        run.run: service_logs(run.folder, parameters=False).get(endpoint, ServiceLog()).fingerprints
-        for run in runs
-    }
-    newest = seen[runs[-1].run]
+    seen = {}
+    for run in runs:
+        log = service_logs(run.folder, parameters=False).get(endpoint, ServiceLog())
+        seen[run.run] = log.fingerprints
     declared = options.fingerprints.get(endpoint, ())
-    details: Any = {"runs": {run: dict(marks) for run, marks in seen.items()}}
-    earlier = [run for run, marks in seen.items() if marks and run != runs[-1].run]
-    fingerprints = {*declared, *(mark for run in earlier for mark in seen[run])}
-    fresh = sorted(set(newest) - fingerprints)
-    shown = listed_few(sorted(newest))
-    more: dict[str, Any] = {"details": details, "n_per_group": dict(newest)}
-    if not newest:
+    return _finding(
+        "fingerprint",
+        endpoint,
+        *_fingerprint_state(runs[-1], seen, declared),
+        runs,
+        details={"runs": {run: dict(fingerprints) for run, fingerprints in seen.items()}},
+        n_per_group=dict(seen[runs[-1].run]),
+    )
+
+
+def _fingerprint_state(
+    newest: ServiceInRun, seen: Mapping[str, Collection[str]], declared: Collection[str]
+) -> tuple[RecordState, str]:
+    """Return whether the fingerprints of the *newest* run are *declared*, or *seen* in another, as
+    a state and in words.
+    """
+    fingerprints = seen[newest.run]
+    if not fingerprints:
         why = "most providers give none"
-        if runs[-1].simulated:
+        if newest.simulated:
             why = "it is simulated"
-        words = f"no reply of run {runs[-1].run} carries a fingerprint ({why})"
-        return _finding(
-            "fingerprint",
-            endpoint,
-            Verdict.INCONCLUSIVE,
-            words,
-            runs,
-            reason=Reason.UNRECORDED,
-            **more,
-        )
+        words = f"no reply of run {newest.run} carries a fingerprint ({why})"
+        return RecordState.UNRECORDED, words
+    shown = f"{listed_few(sorted(fingerprints))} in run {newest.run}"
+    earlier = [of_run for run, of_run in seen.items() if of_run and run != newest.run]
     if not earlier and not declared:
-        words = f"{shown} in run {runs[-1].run}, and no other run to compare it with"
-        return _finding(
-            "fingerprint",
-            endpoint,
-            Verdict.INCONCLUSIVE,
-            words,
-            runs,
-            reason=Reason.PRECISION,
-            **more,
-        )
+        return RecordState.UNCOMPARED, f"{shown}, and no other run to compare it with"
+    fresh = set(fingerprints).difference(declared, *earlier)
     if fresh:
         words = (
-            f"{listed_few(fresh)} in run {runs[-1].run} for the first time: what the provider runs "
-            "has changed; the "
-            "canary prompts say whether it answers otherwise"
+            f"{listed_few(sorted(fresh))} in run {newest.run} for the first time: what the "
+            "provider runs has changed; the canary prompts say whether it answers otherwise"
         )
-        return _finding("fingerprint", endpoint, Verdict.FLAG, words, runs, **more)
-    words = f"{shown} in run {runs[-1].run}, none of them new in {count(len(earlier) + 1, 'run')}"
-    return _finding("fingerprint", endpoint, Verdict.PASS, words, runs, **more)
+        return RecordState.CHANGED, words
+    return RecordState.AS_DECLARED, f"{shown}, none of them new in {count(len(earlier) + 1, 'run')}"
 
 
 def parameter_finding(endpoint: str, runs: Sequence[ServiceInRun]) -> Finding:
@@ -393,298 +437,46 @@ def parameter_finding(endpoint: str, runs: Sequence[ServiceInRun]) -> Finding:
     """
     newest = runs[-1]
     log = service_logs(newest.folder, parameters=True).get(endpoint, ServiceLog())
-    dropped = {
-        name: n - log.carried[name]
-        for name, n in sorted(log.meant.items())
-        if n > log.carried[name]
+    details: dict[str, JSON] = {
+        "requests": log.requests,
+        "dropped": {**log.dropped},
+        "refused": {**log.refused},
     }
-    details: Any = {"requests": log.requests, "dropped": dropped, "refused": dict(log.refused)}
-    more: dict[str, Any] = {"details": details, "n_per_group": dict(log.meant)}
+    return _finding(
+        "parameters",
+        endpoint,
+        *_parameter_state(newest, log),
+        runs,
+        details=details,
+        n_per_group=dict(log.meant),
+    )
+
+
+def _parameter_state(newest: ServiceInRun, log: ServiceLog) -> tuple[RecordState, str]:
+    """Return whether the parameters of the *newest* run arrived, as a state and in words."""
     if log.refused:
-        words = (
-            "the provider refused "
-            f"{listed_few([f'{name} {n:,} times' for name, n in sorted(log.refused.items())])}"
-        )
-        return _finding(
-            "parameters", endpoint, Verdict.FAIL, f"{words} in run {newest.run}", runs, **more
-        )
+        refused = [f"{name} {n:,} times" for name, n in sorted(log.refused.items())]
+        words = f"the provider refused {listed_few(refused)} in run {newest.run}"
+        return RecordState.REFUSED, words
     if newest.type not in _ON_THE_WIRE or not log.requests:
         why = "the log does not show what its requests carried"
         if newest.simulated:
             why = "it is simulated"
         words = f"whether parameters were dropped in run {newest.run} is not known: {why}"
-        return _finding(
-            "parameters",
-            endpoint,
-            Verdict.INCONCLUSIVE,
-            words,
-            runs,
-            reason=Reason.UNRECORDED,
-            **more,
-        )
-    if dropped:
-        words = listed_few(
-            [f"{name} is missing in {n:,} of {log.meant[name]:,}" for name, n in dropped.items()]
-        )
-        return _finding(
-            "parameters",
-            endpoint,
-            Verdict.FAIL,
-            f"requests of run {newest.run}: {words}",
-            runs,
-            **more,
-        )
+        return RecordState.UNRECORDED, words
+    if log.dropped:
+        dropped = [
+            f"{name} is missing in {n:,} of {log.meant[name]:,}" for name, n in log.dropped.items()
+        ]
+        return RecordState.DROPPED, f"requests of run {newest.run}: {listed_few(dropped)}"
     if not log.meant:
         words = (
             f"run {newest.run} sent no parameter: what the provider takes instead stands nowhere, "
             "and may change"
         )
-        return _finding(
-            "parameters",
-            endpoint,
-            Verdict.INCONCLUSIVE,
-            words,
-            runs,
-            reason=Reason.UNRECORDED,
-            **more,
-        )
+        return RecordState.UNRECORDED, words
     words = (
         f"{log.requests:,} requests of run {newest.run} carried {listed_few(sorted(log.meant), 6)} "
         "as they should"
     )
-    return _finding("parameters", endpoint, Verdict.PASS, words, runs, **more)
-
-
-# ---------------------------------------------------------------- canary prompts
-
-
-class CanaryReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was asked and answered, word for word."""
-
-    prompt: str
-    reply: str
-
-
-class CanaryReplies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of replies: of one endpoint in one run, by the prompt's name."""
-
-    endpoint: str
-    models: tuple[str, ...]
-    run: str
-    replies: dict[str, CanaryReply]
-    simulated: bool = False
-
-
-def canary_prompts() -> dict[str, str]:
-    """Name → prompt, as they ship."""
-    return open_document(Path(__file__).with_name(PROMPTS)).convert(dict[str, str])
-
-
-def canary_file(folder: Path, endpoint: str) -> Path:
-    """Return where the replies of *endpoint* stand in the *folder* of a run."""
-    return folder / f"canary-{slug(endpoint)}.json"
-
-
-def canary_replies(trials: pd.DataFrame, run: str) -> CanaryReplies:
-    """The replies of *trials*, whose name is the prompt; those without a text are left out."""
-    names = {prompt: name for name, prompt in canary_prompts().items()}
-    rows = trials.to_dict("records")
-    return CanaryReplies(
-        endpoint=", ".join(sorted({str(row["endpoint"]) for row in rows})),
-        models=tuple(sorted({str(row["model"]) for row in rows if isinstance(row["model"], str)})),
-        run=run,
-        simulated=bool(trials["simulated"].any()),
-        replies={
-            names[str(row["name"])]: CanaryReply(str(row["name"]), row["reply"])
-            for row in rows
-            if isinstance(row["reply"], str)
-        },
-    )
-
-
-def write_canary(folder: Path, replies: CanaryReplies) -> Path:
-    """Leave *replies* in the *folder* of the run; nothing is approved by that. Raises StoreError."""
-    path = canary_file(folder, replies.endpoint)
-    text = json.dumps(msgspec.to_builtins(replies), indent=1, ensure_ascii=True, allow_nan=False)
-    write_atomically(path, f"{text}\n".encode("ascii"))
-    return path
-
-
-def read_canary(path: Path) -> CanaryReplies:
-    """The replies in the file *path*. Raises UsageError."""
-    try:
-        return msgspec.convert(json.loads(path.read_bytes()), CanaryReplies)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: is no file of canary replies ({error})") from None
-
-
-def reference_replies(
-    endpoint: str, options: ThirdPartyOptions, root: Path, folders: Sequence[Path]
-) -> tuple[CanaryReplies | None, str]:
-    """Return what the replies of *endpoint* are compared with, and in words what that is: the
-    approved file, else the oldest of *folders* that has some. Raises UsageError for an approved
-    file that cannot be read.
-    """
-    if (approved := options.canary.get(endpoint)) is not None:
-        return read_canary(root / approved), f"the approved replies in {approved}"
-    for folder in folders:
-        if folder.name >= options.since and (path := canary_file(folder, endpoint)).exists():
-            try:
-                return read_canary(path), f"those of run {folder.name}, which nobody has approved"
-            except FairnessError:
-                continue
-    return None, ""
-
-
-def normalised(reply: str) -> str:
-    """*reply* without what a model changes freely: case, blanks, punctuation."""
-    return " ".join(re.findall(r"\w+", reply.casefold()))
-
-
-def canary_finding(
-    now: CanaryReplies,
-    before: CanaryReplies | None,
-    about: str,
-    tolerance: float,
-    trials: pd.DataFrame,
-    kept: str,
-) -> Finding:
-    """Return whether more than the share *tolerance* of the canary prompts are answered otherwise
-    than
-    *before*.
-
-    The prompt is the unit, and :func:`~pytest_fairness.analysis.checks.judge_share` decides; more
-    than may, but not over half of them, is a FLAG. *kept*: where the replies of now are.
-    """
-    then = {}
-    if before is not None:
-        then = before.replies
-    both = [
-        name
-        for name, reply in now.replies.items()
-        if name in then and then[name].prompt == reply.prompt
-    ]
-    asked = len(trials)
-    verdict = Verdict.INCONCLUSIVE
-    reason: Reason | None = Reason.PRECISION
-    more: dict[str, Any] = {}
-    if before is None:
-        words = (
-            f"{len(now.replies)} replies to canary prompts, and none to compare them with: read "
-            f"{kept}, "
-            "copy it to a file of the project and name that in governance.yaml (third_party: "
-            "canary)"
-        )
-    elif asked - len(both) > MOST_UNANSWERED * asked:
-        reason = Reason.UNSCORED
-        words = f"only {len(both)} of {asked} canary prompts have a reply now and in {about}"
-    elif before.simulated != now.simulated:
-        reason = Reason.UNRECORDED
-        words = f"{about} are {'simulated' if before.simulated else 'live'}, and these are not"
-    else:
-        verdict, reason, words, more = _compared(now, before, both, tolerance)
-        words = f"{words} than {about}"
-    compared = len(now.replies)
-    if before is not None:
-        compared = len(both)
-    if before is not None and before.models != now.models:
-        answered = (
-            f"{', '.join(before.models) or 'nobody known'} answered then, {', '.join(now.models)} "
-            "now"
-        )
-        more["notes"] = (*more.get("notes", ()), answered)
-    return checked(
-        trials,
-        assertion="canary",
-        verdict=verdict,
-        words=f"{now.endpoint}: {words}",
-        reason=reason,
-        outcome="canary replies",
-        kind=OutcomeKind.BINARY,
-        cluster="name",
-        n_per_group={"prompts": compared},
-        **more,
-    )
-
-
-def _compared(
-    now: CanaryReplies, before: CanaryReplies, both: Collection[str], tolerance: float
-) -> tuple[Verdict, Reason | None, str, dict[str, Any]]:
-    pairs = {name: (before.replies[name].reply, now.replies[name].reply) for name in both}
-    alike = {
-        name: SequenceMatcher(None, normalised(then), normalised(said), autojunk=False).ratio()
-        for name, (then, said) in pairs.items()
-    }
-    changed = [name for name, pair in pairs.items() if normalised(pair[0]) != normalised(pair[1])]
-    n = len(pairs)
-    x = len(changed)
-    judged = judge_share(x, n, at_most=tolerance)
-    verdict = judged.verdict
-    if verdict is Verdict.FAIL and x <= n / 2:
-        # A model that is replaced changes most replies; fewer may be a change of its settings.
-        verdict = Verdict.FLAG
-    way = {Verdict.PASS: "fewer than", Verdict.INCONCLUSIVE: "too uncertain to tell from"}.get(
-        verdict, "more than"
-    )
-    words = (
-        f"{x} of {n} canary prompts ({percent(x / n, 0)}, 95 % interval {100 * judged.low:.0f} to "
-        f"{percent(judged.high, 0)}; {way} "
-        f"the {percent(tolerance, 0)} that may) are answered otherwise"
-    )
-    return (
-        verdict,
-        judged.reason,
-        words,
-        {
-            "test_statistic": f"{x} of {n} changed (exact binomial test against {tolerance:g})",
-            "p_value": judged.p_value,
-            "corrected_p_value": judged.p_value,
-            "effect_size": f"share changed = {x / n:.3f}; mean similarity = {fmean(alike.values()):.3f}",
-            "family": {"size": 1, "method": "none", "alpha": ALPHA},
-            "group_results": (
-                GroupResult(
-                    group="prompts",
-                    n=n,
-                    clusters=n,
-                    value=x / n,
-                    low=judged.low,
-                    high=judged.high,
-                ),
-            ),
-            "notes": tuple(f"changed: {', '.join(changed[:MOST_LISTED])}" for _ in changed[:1]),
-            "details": {
-                "tolerance": tolerance,
-                "changed": list(changed),
-                "similarity": dict(alike),
-            },
-        },
-    )
-
-
-def canary_section(now: CanaryReplies, before: CanaryReplies | None) -> Section | None:
-    """Each reply that changed, then and now; None where none did."""
-    if before is None:
-        return None
-    rows = [
-        (name, before.replies[name].reply, reply.reply)
-        for name, reply in now.replies.items()
-        if name in before.replies
-        and normalised(before.replies[name].reply) != normalised(reply.reply)
-    ]
-    columns: Columns = {
-        "prompt": lambda row: row[0],
-        "then": lambda row: row[1],
-        "now": lambda row: row[2],
-    }
-    shown = table(
-        f"Canary prompts that {now.endpoint} answers otherwise",
-        rows,
-        columns,
-        words=("then", "now"),
-    )
-    name = slug(now.endpoint)
-    if rows:
-        return Section(
-            id=f"canary-{name}", heading=f"Canary replies: {now.endpoint}", parts=(shown,)
-        )
-    return None
+    return RecordState.ARRIVED, words

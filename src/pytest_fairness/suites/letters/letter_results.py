@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness import Finding, Verdict
+from pytest_fairness.analysis.checks import judge_status
 from pytest_fairness.reports import (
     Details,
     Part,
@@ -505,37 +506,40 @@ def _numbered(items: Iterable[str]) -> list[str]:
 
 
 _AGAINST_BASELINE = {
-    Verdict.PASS: (Verdict.PASS, "no regressions vs baseline"),
-    Verdict.FLAG: (Verdict.FAIL, "worse than the baseline, within the margin"),
-    Verdict.FAIL: (Verdict.FAIL, "regression vs baseline"),
-    Verdict.INCONCLUSIVE: (
-        Verdict.INCONCLUSIVE,
-        "the comparison with the baseline is inconclusive",
-    ),
+    Verdict.PASS: "no regressions vs baseline",
+    Verdict.FLAG: "worse than the baseline, within the margin",
+    Verdict.FAIL: "regression vs baseline",
+    Verdict.INCONCLUSIVE: "the comparison with the baseline is inconclusive",
 }
 
 
 def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
-    """Return the status of the letters, and what has fallen below the baseline, a line each."""
-    verdict, why = _against(baseline)
+    """Return the status of the letters, and what has fallen below the baseline, a line each;
+    *baseline* is the comparison, or in words why there is none.
+    """
+    comparison = None
+    fallen = []
+    if isinstance(baseline, Finding):
+        comparison = baseline
+        fallen = regressions(baseline)
+    unknown = isinstance(baseline, str)
+    verdict = judge_status(comparison, fallen=len(results.failed), unknown=unknown)
+    why = _why(baseline)
     if results.failed:
-        verdict = Verdict.FAIL
         why = f"letters below the threshold; {why}"
     lines = [f"Status: {verdict} ({why})"]
-    if isinstance(baseline, Finding):
-        fallen = regressions(baseline)
-        if fallen:
-            lines.append("Regressions:")
-        lines += [f"- {regression}" for regression in fallen]
+    if fallen:
+        lines.append("Regressions:")
+    lines += [f"- {regression}" for regression in fallen]
     return lines
 
 
-def _against(baseline: Finding | str | None) -> tuple[Verdict, str]:
-    """Return the verdict of the comparison with the *baseline*, and why."""
+def _why(baseline: Finding | str | None) -> str:
+    """Say what the comparison with the *baseline* came to."""
     if baseline is None:
-        return Verdict.PASS, "not compared with a baseline"
+        return "not compared with a baseline"
     if isinstance(baseline, str):
-        return Verdict.INCONCLUSIVE, baseline
+        return baseline
     if baseline.verdict in (Verdict.FLAG, Verdict.FAIL) and baseline.justification:
-        return Verdict.PASS, "worse than the baseline, and justified"
+        return "worse than the baseline, and justified"
     return _AGAINST_BASELINE[baseline.verdict]

@@ -1,0 +1,127 @@
+"""What the tests about processes conclude of several findings, and what they call them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.suites.governance import past_results
+from pytest_fairness.suites.governance.past_results import (
+    conclude_each,
+    listed_few,
+    named_findings,
+    words_of,
+)
+
+from .past_project import flagged, past_of, past_run, scored
+
+PASSED = scored({"a": 1.0})
+FAILED = scored({"a": 1.0}, Verdict.FAIL, outcome="failed")
+UNUSABLE = scored({"a": 1.0}, Verdict.INCONCLUSIVE, reason=Reason.N, outcome="unusable")
+UNSURE = scored({"a": 1.0}, Verdict.INCONCLUSIVE, reason=Reason.PRECISION, outcome="unsure")
+EXCUSED = {"reason": "traced", "approver": "Jane Smith"}
+
+
+class Desk:
+    """A running test that notes what it is handed; *excused* is the outcome that is justified."""
+
+    def __init__(self, excused: str = "") -> None:
+        self.excused = excused
+        self.emitted: list[Finding] = []
+        self.concluded: list[Finding] = []
+
+    def justification(self, finding: Finding) -> dict[str, str] | None:
+        if finding.outcome == self.excused:
+            return EXCUSED
+        return None
+
+    def emit(self, finding: Finding) -> None:
+        self.emitted.append(finding)
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk = Desk()
+    monkeypatch.setattr(past_results, "current_test", lambda: desk)
+    monkeypatch.setattr(past_results, "conclude", desk.concluded.append)
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("findings", "last"),
+    [
+        ([FAILED, PASSED], "failed"),
+        ([flagged(), FAILED, UNSURE], "failed"),
+        ([UNSURE, UNUSABLE, PASSED], "unusable"),
+        ([UNSURE, PASSED], "unsure"),
+        ([flagged(outcome="flagged"), UNUSABLE], "flagged"),
+    ],
+)
+def test_the_most_urgent_finding_is_concluded(
+    desk: Desk, findings: list[Finding], last: str
+) -> None:
+    """The others are handed to the test before it, each once."""
+    conclude_each(findings)
+    assert [finding.outcome for finding in desk.concluded] == [last]
+    assert len(desk.emitted) == len(findings) - 1
+
+
+def test_a_flag_that_is_justified_hides_no_other(desk: Desk) -> None:
+    """Nor an INCONCLUSIVE that fails the test."""
+    desk.excused = "excused"
+    conclude_each([flagged(outcome="flagged"), flagged(outcome="excused")])
+    assert [finding.outcome for finding in desk.concluded] == ["flagged"]
+    assert [finding.justification for finding in desk.emitted] == [EXCUSED]
+    desk.concluded.clear()
+    conclude_each([flagged(outcome="excused"), UNUSABLE])
+    assert [finding.outcome for finding in desk.concluded] == ["unusable"]
+
+
+def test_a_justification_that_was_recorded_stays(desk: Desk) -> None:
+    recorded = replace(flagged(outcome="excused"), justification={"reason": "first"})
+    desk.excused = "excused"
+    conclude_each([recorded])
+    assert desk.concluded == [recorded]
+
+
+def test_without_a_finding_nothing_is_concluded(desk: Desk) -> None:
+    conclude_each([])
+    assert desk.concluded == []
+
+
+def test_what_judges_the_past_is_not_judged_again() -> None:
+    process = scored({"a": 1.0}, test_module="iso42001-oversight")
+    run = past_run("2026-05-01", process, PASSED)
+    assert [finding.outcome for finding, _, _ in named_findings(run)] == ["rating"]
+    past = past_of([past_run("2026-04-01", process), run])
+    assert past.judged == (run,)
+
+
+def test_runs_since_one_and_runs_that_asked() -> None:
+    runs = [past_run(f"2026-05-0{day}", PASSED, replayed=day == 3) for day in (1, 2, 3)]
+    past = past_of(runs, unreadable=("2026-05-04-001: damaged",))
+    assert past.since("2026-05-02-001").runs == tuple(runs[1:])
+    assert past.since("2026-05-02-001").unreadable == past.unreadable
+    assert past.asked == tuple(runs[:2])
+
+
+def test_the_words_for_a_finding() -> None:
+    finding = scored({"a": 1.0}, model_endpoint="gpt-4o")
+    assert words_of(finding, "f-1") == "rating by race_ethnicity, gpt-4o (f-1)"
+    bare = SimpleNamespace(outcome="", assertion="canary", protected_class="", model_endpoint=None)
+    assert words_of(bare) == "canary"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([], ""),
+        (["a", "b", "c"], "a; b; c"),
+        (["a", "b", "c", "d", "e"], "a; b; c; and 2 more"),
+    ],
+)
+def test_lists_that_are_cut_short(items: list[str], words: str) -> None:
+    assert listed_few(items) == words
