@@ -213,7 +213,7 @@ def test_a_planted_preference_fails_and_scrubbing_takes_it_away(
     assert "test_preference[[]raw_naive]" in result.stdout.str().replace("[raw", "[[]raw")
     write(
         pytester,
-        f"{design}controls: [raw_naive]\n",
+        f"{design}measured_only: [raw_naive]\n",
         PLANTED.replace("position_bias: 0.5", "channels: [choice]"),
     )
     suite(*chosen, "--fairness-resume", "last").assert_outcomes(passed=2, xfailed=1, deselected=5)

@@ -34,6 +34,7 @@ __all__ = [
     "marked_module",
     "once_a_session",
     "once_a_table",
+    "open_document",
     "options_document",
     "project_folder",
     "slug",

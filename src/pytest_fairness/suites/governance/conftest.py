@@ -25,7 +25,7 @@ from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
 
 if TYPE_CHECKING:
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.governance.oversight import OversightRecord
     from pytest_fairness.suites.governance.past_results import PastRuns
     from pytest_fairness.suites.governance.third_party import ServiceInRun

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.asserts import conclude
-from pytest_fairness.reports.sections import write_sections
+from pytest_fairness import conclude
+from pytest_fairness.reports import write_sections
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.folder import has_begun, run_folders
 from pytest_fairness.suites.authoring import errors_as_failures
@@ -17,7 +17,7 @@ from pytest_fairness.suites.governance.past_results import conclude_each
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.governance.conftest import GovernanceOptions
     from pytest_fairness.suites.governance.third_party import ServiceInRun
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.asserts import conclude
+from pytest_fairness import assert_no_disparity, conclude
 from pytest_fairness.suites.governance.transparency import (
     GROUNDED,
     SPECIFIC,

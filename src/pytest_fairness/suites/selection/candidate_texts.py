@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
+from pytest_fairness import FrameError
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
-from pytest_fairness.errors import FrameError
 from pytest_fairness.suites.selection.choice_table import GROUP, Classes, crossed_classes, values_of
 
 RAW_TEXT = "raw_text"

@@ -11,11 +11,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
-from pytest_fairness.design.arms import Arm, ready_arms
+from pytest_fairness import Arm, Ask, UsageError
+from pytest_fairness.design.arms import ready_arms
 from pytest_fairness.design.signals import conditions
-from pytest_fairness.documents import Document, open_document
-from pytest_fairness.errors import UsageError, did_you_mean
-from pytest_fairness.model import Ask
+from pytest_fairness.suites.authoring import Document, did_you_mean, open_document
 from pytest_fairness.words import listed
 
 FILE = "selection.yaml"
@@ -40,7 +39,7 @@ class Configuration(
 
     ``groups``: the name of a set, or group → classes, names or résumés. ``names``: over how many
     pairs of names the repetitions are spread; None where the groups bring their candidates.
-    ``controls``: arms whose preference is measured but fails nothing. ``temperatures``: ``default``
+    ``measured_only``: arms whose preference is measured but fails nothing. ``temperatures``: ``default``
     stands for the deployment's own. ``max_cost``: US dollars, or ``none`` for no cap.
     ``hours_per_year``: of full-time work, for pay by the hour.
     """
@@ -53,7 +52,7 @@ class Configuration(
     criteria: Axis = ("nurturing and gentle", "tough and logical", "technically proficient")
     qualifications: Axis = ("2 Years of Experience",)
     arms: tuple[Any, ...] = ("raw_naive", "raw_matched", "scrubbed")
-    controls: tuple[str, ...] = ()
+    measured_only: tuple[str, ...] = ()
     repetitions: _Count = 30
     temperatures: tuple[_Temperature, ...] = ("default",)
     parameters: dict[str, Any] = {}
@@ -128,7 +127,7 @@ _LISTS = (
     "criteria",
     "qualifications",
     "arms",
-    "controls",
+    "measured_only",
     "temperatures",
 )
 
@@ -347,7 +346,7 @@ def _scrubbed_at(document: Document, endpoint: str, scrubbed: Arm) -> Arm:
 def _check(
     document: Document, made: Configuration, ready: Mapping[str, Arm], entries: Mapping[str, Any]
 ) -> None:
-    """That the signals, the controls and the arms make sense together."""
+    """That the signals and the arms make sense together."""
     try:
         conditions(made.signals)
     except UsageError as error:
@@ -356,10 +355,10 @@ def _check(
         raise _wrong(document, "signal", "résumés say themselves what a group is; leave signal out")
     if "temperature" in made.parameters:
         raise _wrong(document, "parameters", "temperature is a key of its own: temperatures: [0.0]")
-    for arm in made.controls:
+    for arm in made.measured_only:
         if arm not in made.arm_names:
             raise _wrong(
-                document, "controls", f"{arm!r} is none of the arms ({listed(made.arm_names)})"
+                document, "measured_only", f"{arm!r} is none of the arms ({listed(made.arm_names)})"
             )
     _check_compared(document, _as_arms(made.arms, ready))
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.design.arms import Arm
+from pytest_fairness import Arm, OutcomeKind
 from pytest_fairness.design.candidates import candidate_groups
-from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection
 from pytest_fairness.suites.authoring import (
     marked_item,
     marked_module,
     once_a_session,
     project_folder,
+    slug,
+    slugs,
 )
 from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import (
@@ -38,7 +38,7 @@ from pytest_fairness.suites.selection.design import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.suites.selection.results import SelectionResults
 
@@ -90,7 +90,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     planned = [name_of(arm) for arm in arms_of_task(configuration, task)]
     arms = [arm for arm in planned if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
-        _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
+        _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.measured_only)
     if "contrast" in metafunc.fixturenames:
         _parametrize(metafunc, "contrast,by", _contrasts(metafunc.config, arms))
     if "scrubber" in metafunc.fixturenames:
@@ -128,16 +128,16 @@ def _parametrize(
     metafunc: pytest.Metafunc,
     names: str,
     values: Mapping[str, tuple[object, ...]],
-    controls: Sequence[str] = (),
+    measured_only: Sequence[str] = (),
 ) -> None:
-    """Make an item of each of the *values*, by its id; what is measured of *controls* may fail."""
+    """Make an item of each of the *values*, by its id; those that are *measured_only* may fail."""
     measured = pytest.mark.xfail(
         strict=False, reason="a control arm: its preference is measured, not forbidden"
     )
     parameters = []
     for label, value in values.items():
         marks = [marked_item(metafunc, "selection", label)]
-        if label in controls:
+        if label in measured_only:
             marks.append(measured)
         parameters.append(pytest.param(*value, id=label, marks=marks))
     metafunc.parametrize(names, parameters)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_fairness.design.arms import Arm
+from pytest_fairness import Arm
 from pytest_fairness.design.templates import Template, read_template
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, name_of
 

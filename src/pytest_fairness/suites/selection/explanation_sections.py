@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pytest_fairness.analysis.choice_effects import ContextInteraction, GroupShare, OrderEffect
-from pytest_fairness.reports.charts import Bars, ForestRow
-from pytest_fairness.reports.sections import Part, Section, Table, table
+from pytest_fairness.reports import Bars, ForestRow, Part, Section, Table, table
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.suites.selection.page_parts import (
     INTERVALS,

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from pytest_fairness import Finding, OutcomeKind, conclude
 from pytest_fairness.analysis.checks import checked
 from pytest_fairness.analysis.choice_effects import (
     group_results,
     interaction_finding,
     order_finding,
 )
-from pytest_fairness.asserts import conclude
-from pytest_fairness.model import Finding, OutcomeKind, to_json
+from pytest_fairness.model import to_json
 from pytest_fairness.running_test import current_test
 from pytest_fairness.suites.selection.results import ScrubberQuality, SelectionResults
 

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from pytest_fairness.analysis.arm_contrast import analyze_arms
+from pytest_fairness import FrameError, PairResult, analyze_arms
 from pytest_fairness.analysis.choice_effects import (
     ContextInteraction,
     context_interaction,
@@ -25,8 +25,7 @@ from pytest_fairness.analysis.choice_effects import (
 from pytest_fairness.analysis.policy import assertion_verdict
 from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
 from pytest_fairness.analysis.selection_ratios import selection_ratios
-from pytest_fairness.errors import FrameError
-from pytest_fairness.model import PairResult, deciding_pair
+from pytest_fairness.model import deciding_pair
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths, bradley_terry

@@ -4,21 +4,19 @@ report.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_fairness.model import to_json
-from pytest_fairness.reports.sections import (
+from pytest_fairness.reports import (
     Page,
     Part,
     Section,
     Statements,
     facts,
     table,
+    write_json,
     write_page,
 )
-from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.suites.selection.explanation_sections import (
     INTERACTIONS_TEXT,
     STRENGTHS_TEXT,
@@ -77,8 +75,7 @@ _ARMS = {
 
 def write_results(results: SelectionResults, records: Path) -> None:
     """All numbers and the page, beside *records* (``selection.jsonl``). Raises StoreError."""
-    text = json.dumps(to_json(results), ensure_ascii=True, allow_nan=False, indent=1)
-    write_atomically(records.with_suffix(".json"), text.encode("ascii"))
+    write_json(records.with_suffix(".json"), results)
     write_page(records.parent, records.stem, selection_page(results, records))
 
 

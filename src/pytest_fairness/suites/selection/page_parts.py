@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias, TypeVar
 
-from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.reports.charts import Forest, ForestRow, Reference
-from pytest_fairness.reports.formatting import without_verdict
-from pytest_fairness.reports.sections import Entry, Part, Section
+from pytest_fairness import Reason, Verdict
+from pytest_fairness.reports import (
+    Entry,
+    Forest,
+    ForestRow,
+    Part,
+    Reference,
+    Section,
+    without_verdict,
+)
 from pytest_fairness.statistics.selection_rates import Rate
 from pytest_fairness.suites.selection.choice_table import GROUP
 from pytest_fairness.words import interval, percent

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from pytest_fairness.analysis.choice_effects import GroupShare
 from pytest_fairness.analysis.selection_ratios import SelectionRatio
-from pytest_fairness.reports.charts import Forest, ForestRow, Reference
-from pytest_fairness.reports.sections import Entry, Section, Table, table
+from pytest_fairness.reports import Entry, Forest, ForestRow, Reference, Section, Table, table
 from pytest_fairness.suites.selection.choice_table import GROUP
 from pytest_fairness.suites.selection.page_parts import (
     INTERVALS,

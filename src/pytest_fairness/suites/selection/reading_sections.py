@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_fairness.model import Status, Verdict
-from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.reports.sections import Details, Dialogue, Facts, Notes, Part, Section
+from pytest_fairness import Verdict
+from pytest_fairness.model import Status
+from pytest_fairness.reports import Details, Dialogue, Facts, Notes, Part, Section, shortened
 from pytest_fairness.suites.selection.results import (
     ArmResults,
     PairPreference,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pytest_fairness import Reason, Verdict
 from pytest_fairness.analysis.choice_effects import ContextInteraction, GroupShare, OrderEffect
 from pytest_fairness.analysis.selection_ratios import SelectionRatios
-from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.selection_rates import Rate
 
 

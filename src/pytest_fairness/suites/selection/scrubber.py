@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pytest_fairness import FrameError, analyze_disparity
 from pytest_fairness.analysis.choice_effects import GroupShare
-from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import Ints
 from pytest_fairness.statistics.reidentification import Guessed, guess_by_words, score_guesses
 from pytest_fairness.statistics.selection_rates import Rate, clustered_mean

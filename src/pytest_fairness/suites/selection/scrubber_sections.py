@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pytest_fairness.model import Verdict
-from pytest_fairness.reports.charts import Forest, ForestRow, Reference
-from pytest_fairness.reports.formatting import without_verdict
-from pytest_fairness.reports.sections import Entry, Section, table
+from pytest_fairness import Verdict
+from pytest_fairness.reports import (
+    Entry,
+    Forest,
+    ForestRow,
+    Reference,
+    Section,
+    table,
+    without_verdict,
+)
 from pytest_fairness.statistics.selection_rates import Rate
 from pytest_fairness.suites.selection.choice_table import GROUP
 from pytest_fairness.suites.selection.page_parts import (
