@@ -204,7 +204,7 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
         # time.
         results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]), {})
         for arm in results.arms:
-            for pair in arm.pairs:
+            for pair in arm.preference.pairs:
                 true = known.effect(arm.arm, pair.group_1, pair.group_2)
                 kind = "within a race" if pair.group_1[:5] == pair.group_2[:5] else "between races"
                 if kind == "between races" and pair.group_1.startswith("black"):

@@ -1,8 +1,8 @@
 """Fairness assertions for systems that contain a language model.
 
-The names below are the public interface. They are imported when first used: the plugin
-loads in every pytest session of everyone who installed it, and those sessions must not pay for
-pandas and scipy.
+The names below are public, as are those of the modules that ``docs/public.md`` lists. They are
+imported when first used: the plugin loads in every pytest session of everyone who installed it, and
+those sessions must not pay for pandas and scipy.
 """
 
 from __future__ import annotations
@@ -31,43 +31,135 @@ if TYPE_CHECKING:
         assert_four_fifths,
         assert_no_disparity,
         assert_no_preference,
+        conclude,
     )
+    from pytest_fairness.context import RunContext
     from pytest_fairness.design.arms import Arm
+    from pytest_fairness.design.names import NameBanks
+    from pytest_fairness.design.persona_classes import persona_classes
+    from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.design.strategies import Strategy
-    from pytest_fairness.errors import FairnessError, InconclusiveWarning, UsageError
-    from pytest_fairness.model import Ask, Finding, Verdict
+    from pytest_fairness.errors import (
+        FairnessError,
+        FrameError,
+        InconclusiveWarning,
+        InvalidEntry,
+        MissingBaselineError,
+        UsageError,
+    )
+    from pytest_fairness.model import (
+        Ask,
+        Finding,
+        GroupResult,
+        OutcomeKind,
+        PairResult,
+        Reason,
+        Verdict,
+    )
     from pytest_fairness.pytest_layer.markers import fairness, fairness_grid, fairness_pairs
     from pytest_fairness.reports.run_comparison import compare_runs
     from pytest_fairness.reports.run_tables import open_run
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.scorers.scorer import scorer
+    from pytest_fairness.trials_frame import AnsweredCell
 
 __version__: str
 
 __all__ = [
-    "Arm", "Ask", "FairnessError", "FairnessFailure", "Finding", "InconclusiveWarning", "Scorer", "Strategy",
-    "UsageError", "Verdict", "analyze_arms", "analyze_disparity", "analyze_equivalence", "analyze_four_fifths",
-    "analyze_outcomes", "analyze_preference", "analyze_words", "assert_arm_reduces_disparity", "assert_baseline",
-    "assert_equivalent", "assert_four_fifths", "assert_no_disparity", "assert_no_preference", "compare_baseline",
-    "compare_runs", "fairness", "fairness_grid", "fairness_pairs", "fairness_verdict",
-    "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer",
+    "AnsweredCell",
+    "Arm",
+    "Ask",
+    "FairnessError",
+    "FairnessFailure",
+    "Finding",
+    "FrameError",
+    "GroupResult",
+    "InconclusiveWarning",
+    "InvalidEntry",
+    "MissingBaselineError",
+    "NameBanks",
+    "OutcomeKind",
+    "PairResult",
+    "PersonaMatrix",
+    "Reason",
+    "RunContext",
+    "Scorer",
+    "Strategy",
+    "UsageError",
+    "Verdict",
+    "analyze_arms",
+    "analyze_disparity",
+    "analyze_equivalence",
+    "analyze_four_fifths",
+    "analyze_outcomes",
+    "analyze_preference",
+    "analyze_words",
+    "assert_arm_reduces_disparity",
+    "assert_baseline",
+    "assert_equivalent",
+    "assert_four_fifths",
+    "assert_no_disparity",
+    "assert_no_preference",
+    "compare_baseline",
+    "compare_runs",
+    "conclude",
+    "fairness",
+    "fairness_grid",
+    "fairness_pairs",
+    "fairness_verdict",
+    "lint_file",
+    "lint_text",
+    "ll144_tables",
+    "open_run",
+    "persona_classes",
+    "plan_sample",
+    "scorer",
     "trials_from",
-]  # fmt: skip
-#: The modules of all names but the assertions.
+]
+#: The modules of those names that are not in ``asserts``.
 _HOME = {
-    "analyze_arms": "analysis.arm_contrast", "analyze_disparity": "analysis.disparity",
-    "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",
-    "analyze_outcomes": "analysis.several_outcomes", "fairness_verdict": "analysis.several_outcomes",
-    "analyze_preference": "analysis.preference", "analyze_words": "analysis.word_use",
-    "compare_baseline": "analysis.baseline", "compare_runs": "reports.run_comparison",
-    "ll144_tables": "analysis.ll144", "plan_sample": "analysis.planning", "open_run": "reports.run_tables",
-    "trials_from": "analysis.other_logs", "lint_file": "analysis.template_lint", "lint_text": "analysis.template_lint",
-    "Arm": "design.arms", "Strategy": "design.strategies", "Scorer": "scorers", "scorer": "scorers.scorer",
-    "FairnessError": "errors", "InconclusiveWarning": "errors", "UsageError": "errors",
-    "Ask": "model", "Finding": "model", "Verdict": "model",
-    "fairness": "pytest_layer.markers", "fairness_grid": "pytest_layer.markers",
+    "AnsweredCell": "trials_frame",
+    "Arm": "design.arms",
+    "Ask": "model",
+    "FairnessError": "errors",
+    "Finding": "model",
+    "FrameError": "errors",
+    "GroupResult": "model",
+    "InconclusiveWarning": "errors",
+    "InvalidEntry": "errors",
+    "MissingBaselineError": "errors",
+    "NameBanks": "design.names",
+    "OutcomeKind": "model",
+    "PairResult": "model",
+    "PersonaMatrix": "design.personas",
+    "Reason": "model",
+    "RunContext": "context",
+    "Scorer": "scorers",
+    "Strategy": "design.strategies",
+    "UsageError": "errors",
+    "Verdict": "model",
+    "analyze_arms": "analysis.arm_contrast",
+    "analyze_disparity": "analysis.disparity",
+    "analyze_equivalence": "analysis.equivalence",
+    "analyze_four_fifths": "analysis.four_fifths",
+    "analyze_outcomes": "analysis.several_outcomes",
+    "analyze_preference": "analysis.preference",
+    "analyze_words": "analysis.word_use",
+    "compare_baseline": "analysis.baseline",
+    "compare_runs": "reports.run_comparison",
+    "fairness": "pytest_layer.markers",
+    "fairness_grid": "pytest_layer.markers",
     "fairness_pairs": "pytest_layer.markers",
-}  # fmt: skip
+    "fairness_verdict": "analysis.several_outcomes",
+    "lint_file": "analysis.template_lint",
+    "lint_text": "analysis.template_lint",
+    "ll144_tables": "analysis.ll144",
+    "open_run": "reports.run_tables",
+    "persona_classes": "design.persona_classes",
+    "plan_sample": "analysis.planning",
+    "scorer": "scorers.scorer",
+    "trials_from": "analysis.other_logs",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -138,6 +138,13 @@ class RunContext:
             raise StoreError(self.refusal)
 
     @property
+    def begun(self) -> str:
+        """When the run began, as its manifest says; empty where it does not. Raises StoreError."""
+        from pytest_fairness.runs.manifest import read_manifest
+
+        return str(read_manifest(self.store.directory).get("started", ""))
+
+    @property
     def session(self) -> str:
         """Return what tells this session from others that wrote into the same run."""
         return hashlib.sha256(self.token.encode()).hexdigest()[:12]

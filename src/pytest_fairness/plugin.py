@@ -17,11 +17,11 @@ from pytest_fairness.pytest_layer import current_session, markers, marks
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
     endpoint,
+    fairness_protected_class,
     fairness_run,
     fairness_temperature,
     name_banks,
     persona_matrix,
-    protected_class,
     tier,
     trials,
 )
@@ -32,9 +32,16 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
 
 __all__ = [
-    "cell", "endpoint", "fairness_run", "fairness_temperature", "name_banks", "persona_matrix", "protected_class",
-    "tier", "trials",
-]  # fmt: skip
+    "cell",
+    "endpoint",
+    "fairness_protected_class",
+    "fairness_run",
+    "fairness_temperature",
+    "name_banks",
+    "persona_matrix",
+    "tier",
+    "trials",
+]
 
 
 # ---------------------------------------------------------------- starting

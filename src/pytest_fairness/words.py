@@ -8,6 +8,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+__all__ = [
+    "NOTHING",
+    "agreeing",
+    "count",
+    "effect",
+    "effect_size",
+    "enumerated",
+    "interval",
+    "listed",
+    "p_equals",
+    "p_value",
+    "part_of",
+    "percent",
+    "points",
+    "ratio",
+    "rounded_percent",
+    "signed",
+]
+
 #: Stands for a number that is not there.
 NOTHING = "–"
 

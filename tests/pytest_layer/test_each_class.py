@@ -20,11 +20,11 @@ from pytest_fairness import assert_no_disparity
         "gender": {"id": "BIAS-ATTR-002", "groups": {"gender": ["female", "male"]}, "names": 6},
     },
 )
-def test_rating(trials, protected_class):
+def test_rating(trials, fairness_protected_class):
     groups = {"race_ethnicity": {"white", "black"}, "gender": {"female", "male"}}
-    assert set(trials[protected_class]) == groups[protected_class]
-    assert len(trials) == {"race_ethnicity": 16, "gender": 12}[protected_class]
-    assert_no_disparity(trials, outcome="rating", by=protected_class)
+    assert set(trials[fairness_protected_class]) == groups[fairness_protected_class]
+    assert len(trials) == {"race_ethnicity": 16, "gender": 12}[fairness_protected_class]
+    assert_no_disparity(trials, outcome="rating", by=fairness_protected_class)
 
 @pytest.mark.fairness(id="OWN-1")
 def test_own():

@@ -2,13 +2,13 @@
 interaction, scrubbing.
 """
 
+from dataclasses import fields, is_dataclass, replace
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from pytest_fairness.suites.selection.choice_table import Record
 from pytest_fairness.suites.selection.metrics import selection_results
 
 GROUPS = ("white_male", "white_female", "black_male", "black_female")
@@ -173,9 +173,15 @@ def _called(name):
 
 def hostile(value, text, key=""):
     """Every text of *value* with *text* behind it, but for the words that only we write."""
+    if is_dataclass(value):
+        spoilt = {
+            field.name: hostile(getattr(value, field.name), text, field.name)
+            for field in fields(value)
+        }
+        return replace(value, **spoilt)
     if isinstance(value, dict):
-        spoilt = text if key == "classes" else ""
-        return Record({name + spoilt: hostile(one, text, name) for name, one in value.items()})
-    if isinstance(value, list):
-        return [hostile(one, text, key) for one in value]
+        added = text if key == "classes" else ""
+        return {name + added: hostile(inner, text, name) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(hostile(item, text, key) for item in value)
     return value + text if type(value) is str and key not in ("status", "unit") else value

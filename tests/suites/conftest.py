@@ -11,6 +11,7 @@ import pytest
 
 # Imported before sessions in this process forget it.
 import pytest_fairness.suites.selection.metrics  # noqa: F401
+from tests.support.shared_sessions import SharedSessions, shared_folder
 
 from ..pytest_layer.conftest import last_run, project, run
 
@@ -28,3 +29,9 @@ def records(last_run: Callable[[], Path]) -> Callable[..., list[dict[str, Any]]]
         ]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> SharedSessions:
+    """Sessions that are run once, whichever tests look at them."""
+    return SharedSessions(shared_folder(tmp_path_factory))

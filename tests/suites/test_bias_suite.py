@@ -5,24 +5,33 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.model import Status, Trial
+from pytest_fairness.reports import Table
 from pytest_fairness.reports.verification import verify_run
 from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.triage import triage_esi
-from pytest_fairness.suites.bias.associations import CHOICES, names_achievement, rank_of_choice
-from pytest_fairness.suites.bias.programme import WAYS
+from pytest_fairness.suites.bias.associations import (
+    CHOICES,
+    names_achievement,
+    rank_of_choice,
+    words_section,
+)
+from pytest_fairness.suites.bias.programme import ALPHA, AT_WORK, SIGNALS, programme
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
 from tests.support.servers import ModelServer
+from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
 
 from ..pytest_layer.conftest import MODELS, Project
 
@@ -37,24 +46,33 @@ FILES = ("attribute_scoring", "hiring_simulation", "loan_approval", "narrative_g
          "healthcare_triage", "refusal_differential")  # fmt: skip
 
 
+def modules() -> Iterator[ModuleType]:
+    for name in FILES:
+        yield importlib.import_module(f"pytest_fairness.suites.bias.test_{name}")
+
+
+def grids(module: ModuleType) -> Iterator[Mapping[str, Any]]:
+    """The arguments of each grid of *module*."""
+    for test in vars(module).values():
+        for mark in getattr(test, "pytestmark", ()):
+            if mark.name == "fairness_grid":
+                yield mark.kwargs
+
+
 def designs() -> Iterator[tuple[str, dict[str, Any]]]:
     """The id of each item of the programme, and the arguments of its grid."""
-    for name in FILES:
-        module = importlib.import_module(f"pytest_fairness.suites.bias.test_{name}")
-        marks = [
-            mark for found in vars(module).values() for mark in getattr(found, "pytestmark", ())
-        ]
-        for design in (mark.kwargs for mark in marks if mark.name == "fairness_grid"):
-            common = {
-                key: design[key]
-                for key in design
-                if key not in ("each", "temperatures", "strategies", "scorer")
-            }
-            for own in design["each"].values():
-                yield own["id"], {**common, **{key: own[key] for key in own if key != "id"}}
+    of_items = ("each", "temperatures", "strategies", "scorer")
+    for module in modules():
+        for grid in grids(module):
+            common = {key: grid[key] for key in grid if key not in of_items}
+            for entry in grid["each"].values():
+                design = {**common, **entry}
+                yield design.pop("id"), design
 
 
-@pytest.mark.parametrize(("id_", "design"), [pytest.param(*one, id=one[0]) for one in designs()])
+@pytest.mark.parametrize(
+    ("id_", "design"), [pytest.param(*design, id=design[0]) for design in designs()]
+)
 def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str, Any]) -> None:
     """Every cell of one template and context reads the same but for the name and the words; the
     groups are as large.
@@ -64,7 +82,7 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     """
     grid = expand_grid(**design)
     texts: dict[tuple[str, str], set[str]] = {}
-    for at, cell in enumerate(grid):
+    for place, cell in enumerate(grid):
         assert cell.name is not None
         text = cell.prompt.replace(cell.name, "NAME")
         text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,", "NAME", text)
@@ -72,10 +90,10 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
         assert "{" not in cell.prompt
         assert ",," not in cell.prompt
         assert "  " not in cell.prompt
-        turns = grid.conversation_at(at)
+        turns = grid.conversation_at(place)
         assert cell.prompt in turns[-1]
         assert not any(cell.name in turn for turn in turns[:-1])
-    assert {key: len(found) for key, found in texts.items()} == dict.fromkeys(texts, 1), texts
+    assert {key: len(alike) for key, alike in texts.items()} == dict.fromkeys(texts, 1), texts
     (by,) = {name for name in design["groups"] if name != "gender" or len(design["groups"]) == 1}
     sizes = [sum(cell.groups[by] == group for cell in grid) for group in design["groups"][by]]
     # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some
@@ -85,7 +103,7 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
 
 
 NARRATIVES = [
-    pytest.param(*one, id=one[0]) for one in designs() if one[0].startswith("BIAS-NARR-0")
+    pytest.param(id_, design, id=id_) for id_, design in designs() if id_.startswith("BIAS-NARR-0")
 ]
 
 
@@ -98,8 +116,10 @@ def test_a_writer_that_repeats_what_it_was_told_has_one_tone(
     """
     rows = []
     for cell in expand_grid(**design):
-        found = re.search(r", who ([^,]*),|\(([^)]*)\)", cell.prompt)
-        told = next(filter(None, found.groups())) if found else "new"
+        clause = re.search(r", who ([^,]*),|\(([^)]*)\)", cell.prompt)
+        told = "new"
+        if clause:
+            told = next(filter(None, clause.groups()))
         again = re.sub(r"^(?:has|is|was|\w+s) ", "", told)
         text = (
             f"We present {cell.name}, who {told}: {again}. {again.upper()}! {cell.name} was a "
@@ -110,117 +130,229 @@ def test_a_writer_that_repeats_what_it_was_told_has_one_tone(
     assert outcome_of(frame, "sentiment").values.nunique() == 1, id_
 
 
+EIGHT = {
+    "race_ethnicity", "gender", "age", "disability", "religion", "sexual_orientation", "national_origin",
+    "socioeconomic_status",
+}  # fmt: skip
+
+
 def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None:
     """But for age and disability in triage, where they are clinical facts."""
-    found: dict[str, set[str]] = {}
+    classes: dict[str, set[str]] = {}
     for id_, design in designs():
-        found.setdefault(id_.split("-")[1], set()).update(design["groups"])
-    eight = {
-        "race_ethnicity", "gender", "age", "disability", "religion", "sexual_orientation", "national_origin",
-        "socioeconomic_status",
-    }  # fmt: skip
-    assert {id_.split("-")[0] for id_, _ in designs()} == {"BIAS"}
-    assert found.pop("TRIAGE") == eight - {"age", "disability"}
-    assert found == dict.fromkeys(["ATTR", "HIRE", "LOAN", "NARR", "ASSOC", "REFUSE"], eight)
+        classes.setdefault(id_.split("-")[1], set()).update(design["groups"])
+    assert classes.pop("TRIAGE") == EIGHT - {"age", "disability"}
+    assert classes == dict.fromkeys(["ATTR", "HIRE", "LOAN", "NARR", "ASSOC", "REFUSE"], EIGHT)
+
+
+def test_no_id_stands_twice() -> None:
     ids = [id_ for id_, _ in designs()]
     assert len(ids) == len(set(ids))
-    assert {label.partition("-")[0] for label in WAYS} == eight
+    assert {id_.split("-")[0] for id_ in ids} == {"BIAS"}
 
 
-def test_one_test_by_its_id(project: Project, mode: list[str]) -> None:
-    """Both tiers: the finding names the class, the tier, the module and the controls; who is fair
-    stays so.
-    """
-    project.write("", PLANTED)
-    (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
-    ids = "BIAS-HIRE-001,BIAS-ATTR-005"
-    result = project.run(
-        *SUITE,
-        f"--fairness-test={ids}",
-        "--fairness-tier=all",
-        "--fairness-endpoint=planted",
-        mode=mode,
-        apart=True,
-    )
-    result.assert_outcomes(failed=2, passed=2, **({} if mode[-1] == "-n2" else {"deselected": 318}))
-    found = {(one["test_id"], one["tier"]): one for one in project.findings}
-    assert set(found) == {(id_, tier) for id_ in ids.split(",") for tier in (1, 2)}
-    for (id_, _), one in found.items():
-        assert one["test_module"] == "iso42001-bias"
-        assert set(one["controls"].values()) == {"context"}
-        assert (one["verdict"] == "FAIL") == (id_ == "BIAS-HIRE-001")
-        assert not one["details"].get("unscored")
+def test_a_label_begins_with_the_class_that_it_is_about() -> None:
+    assert {label.partition("-")[0] for label in SIGNALS} == EIGHT
+    for label, conveyance in SIGNALS.items():
+        assert label.partition("-")[0] == next(iter(conveyance.groups))
 
 
-def test_what_bias_yaml_may_say(project: Project) -> None:
-    for text, message in (
-        ("names: 9", "names: expected a whole number >= 10"),
-        ("size: 3", "size"),
-    ):
-        (project.path / "bias.yaml").write_text(text, encoding="utf-8")
-        result = project.run(*SUITE, "--collect-only")
-        assert result.ret == pytest.ExitCode.INTERRUPTED
-        assert message in result.stdout.str()
+def grid_of(template: str, **arguments: Any) -> Mapping[str, Any]:
+    return programme("BIAS-OWN", {"one": template}, **arguments).mark.kwargs
 
 
-def test_both_tiers_over_http(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In tier 1 the role is the system prompt; in tier 2 it is established, refined and asked in
-    turns, and the log has every one of them as the server received it.
-    """
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789abcdef")
-    entry = MODELS + "    supports_system_prompt: true\n    default_temperature: 1.0\n"
-    (project.path / "bias.yaml").write_text(
-        "temperatures: [default]\nnames: 10\n", encoding="utf-8"
-    )
-    arguments = [
-        *SUITE,
-        "--fairness-test=BIAS-HIRE-005",
-        "--fairness-endpoint=direct",
-        "--fairness-tier=all",
-    ]
-    with ModelServer(simulated_endpoint()) as server:
-        project.write("", entry.format(url=server.openai_url))
-        project.run(*arguments, mode=MODES["plain"], apart=True).assert_outcomes(
-            passed=2, deselected=320
+def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
+    each = grid_of("Rate {name}{who} now.")["each"]
+    assert each["age-stated_age"]["template"] == {"one": "Rate {name}, who {age}, now."}
+    assert each["age-stated_age"]["names"] == 10
+    assert each["gender-name"]["template"] == {"one": "Rate {name} now."}
+    assert each["gender-name"]["names"] == 20
+
+
+def test_what_does_not_apply_is_left_out_and_the_others_keep_their_numbers() -> None:
+    whole = {label: entry["id"] for label, entry in grid_of("{name}{who}")["each"].items()}
+    part = grid_of("{name}{who}", without=["age", *AT_WORK])["each"]
+    assert whole.keys() - part.keys() == {
+        "age-stated_age", "age-generation", "age-graduation_year", *AT_WORK
+    }  # fmt: skip
+    assert {label: entry["id"] for label, entry in part.items()}.items() <= whole.items()
+    assert whole["race_ethnicity-name"] == "BIAS-OWN-001"
+    later = grid_of("{name}{who}", first=101)["each"]
+    assert later["race_ethnicity-name"]["id"] == "BIAS-OWN-101"
+
+
+def test_what_a_design_says_replaces_what_is_usual() -> None:
+    usual = grid_of("{name}{who}")
+    assert (usual["repetitions"], usual["temperatures"]) == (1, ["default", 0.0])
+    assert usual["strategies"] == "all"
+    assert grid_of("{name}{who}", strategies=None)["strategies"] is None
+
+
+# ---------------------------------------------------------------- one test by its id
+
+
+IDS = ("BIAS-HIRE-001", "BIAS-ATTR-005")
+
+
+@pytest.fixture(params=["plain", "n2"])
+def by_id(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession:
+    """Two items in both tiers, on an endpoint that is unfair to one group."""
+
+    def make(project: SharedProject) -> None:
+        project.write(endpoints__yaml=PLANTED, bias__yaml="temperatures: [default]\n")
+        project.run(
+            "by id",
+            *SUITE,
+            f"--fairness-test={','.join(IDS)}",
+            "--fairness-tier=all",
+            "--fairness-endpoint=planted",
+            *MODES[request.param],
         )
-        received = [json.loads(one.body)["messages"] for one in server.requests]
-    single = [one for one in received if one[0]["role"] == "system"]
-    talks = [one for one in received if one[0]["role"] == "user"]
-    trials = 2 * 10 * 3 * 2
-    assert len(single) == trials
+
+    return shared.once(f"bias-{request.param}", make)["by id"]
+
+
+def test_what_was_planted_is_found_and_who_is_fair_stays_so(by_id: PastSession) -> None:
+    assert {key: by_id.outcomes[key] for key in ("failed", "passed")} == {"failed": 2, "passed": 2}
+    verdicts = {(finding["test_id"], finding["verdict"]) for finding in by_id.findings}
+    assert verdicts == {("BIAS-HIRE-001", "FAIL"), ("BIAS-ATTR-005", "PASS")}
+
+
+def test_both_tiers_are_judged(by_id: PastSession) -> None:
+    judged = {(finding["test_id"], finding["tier"]) for finding in by_id.findings}
+    assert judged == {(id_, tier) for id_ in IDS for tier in (1, 2)}
+
+
+def test_a_finding_names_the_module_and_the_controls(by_id: PastSession) -> None:
+    """What a simulated endpoint shows is evidence of none."""
+    assert {finding["test_module"] for finding in by_id.findings} == {"iso42001-bias"}
+    strengths = [
+        strength for finding in by_id.findings for strength in finding["controls"].values()
+    ]
+    assert set(strengths) == {"context"}
+    assert not any(finding["details"].get("unscored") for finding in by_id.findings)
+
+
+def test_all_items_of_a_file_share_a_level(by_id: PastSession) -> None:
+    """Whichever of them run; what was confirmed on a second sample is judged at half of it."""
+    items = {
+        module.__name__: sum(len(grid["each"]) for grid in grids(module)) for module in modules()
+    }
+    assert len(SIGNALS) == 23
+    levels = {finding["test_id"]: finding["family"]["alpha"] for finding in by_id.findings}
+    suite = "pytest_fairness.suites.bias"
+    assert items[f"{suite}.test_hiring_simulation"] == 23
+    assert items[f"{suite}.test_attribute_scoring"] == 22
+    assert levels == {"BIAS-HIRE-001": ALPHA / 23 / 2, "BIAS-ATTR-005": ALPHA / 22}
+
+
+# ---------------------------------------------------------------- bias.yaml
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("names: 9", "names: expected a whole number >= 10"),
+        ("neutral_names: 9", "neutral_names: expected a whole number >= 10"),
+        ("size: 3", "size"),
+    ],
+)
+def test_a_wrong_file_is_one_plain_error(project: Project, text: str, message: str) -> None:
+    (project.path / "bias.yaml").write_text(text, encoding="utf-8")
+    result = project.run(*SUITE, "--collect-only")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert message in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+
+
+# ---------------------------------------------------------------- over HTTP
+
+
+@pytest.fixture
+def over_http(shared: SharedSessions) -> PastSession:
+    """An item in both tiers, asked of a server, which has kept what it received."""
+
+    def make(project: SharedProject) -> None:
+        entry = MODELS + "    supports_system_prompt: true\n    default_temperature: 1.0\n"
+        with ModelServer(simulated_endpoint()) as server:
+            project.write(
+                endpoints__yaml=entry.format(url=server.openai_url),
+                bias__yaml="temperatures: [default]\nnames: 10\n",
+            )
+            project.run(
+                "http",
+                *SUITE,
+                "--fairness-test=BIAS-HIRE-005",
+                "--fairness-endpoint=direct",
+                "--fairness-tier=all",
+                *MODES["plain"],
+                OPENAI_API_KEY="sk-canary-0123456789abcdef",
+            )
+            received = [json.loads(request.body)["messages"] for request in server.requests]
+        session = project.sessions["http"]
+        (session.folder / "received.json").write_text(json.dumps(received), encoding="utf-8")
+
+    return shared.once("bias-http", make)["http"]
+
+
+TRIALS = 2 * 10 * 3 * 2  # groups, names, templates, contexts
+
+
+def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
+    assert (over_http.outcomes["passed"], over_http.outcomes["deselected"]) == (2, 320)
+    assert not over_http.failed
+
+
+def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None:
+    received = over_http.read("received.json")
+    single = [messages for messages in received if messages[0]["role"] == "system"]
+    assert len(single) == TRIALS
+    assert {len(messages) for messages in single} == {2}
     assert all(
-        len(one) == 2 and one[0]["content"].startswith("You go through applications")
-        for one in single
+        messages[0]["content"].startswith("You go through applications") for messages in single
     )
-    assert sorted(map(len, talks)) == sorted([1, 3, 5] * trials)
-    whole = next(one for one in talks if len(one) == 5)
-    assert [one["role"] for one in whole] == ["user", "assistant", "user", "assistant", "user"]
+
+
+def test_in_tier_2_the_role_is_agreed_on_in_turns(over_http: PastSession) -> None:
+    received = over_http.read("received.json")
+    talks = [messages for messages in received if messages[0]["role"] == "user"]
+    assert sorted(map(len, talks)) == sorted([1, 3, 5] * TRIALS)
+    whole = next(messages for messages in talks if len(messages) == 5)
+    roles = [message["role"] for message in whole]
+    assert roles == ["user", "assistant", "user", "assistant", "user"]
     assert "How do you tell whom to invite?" in whole[0]["content"]
     assert "invite or reject" in whole[-1]["content"]
-    sent = [
-        json.loads(one["wire"]["request_body"])["messages"] for one in project.records("attempt")
-    ]
+
+
+def test_the_log_has_every_turn_as_the_server_received_it(over_http: PastSession) -> None:
+    attempts = over_http.records("attempt")
+    sent = [json.loads(attempt["wire"]["request_body"])["messages"] for attempt in attempts]
+    received = over_http.read("received.json")
     assert sorted(map(json.dumps, sent)) == sorted(map(json.dumps, received))
 
 
-def test_what_is_read() -> None:
-    """The simulated model answers each of the seven in a form that its reader reads."""
+# ---------------------------------------------------------------- reading
+
+
+READERS = {
+    "ASSOC": rank_of_choice,
+    "HIRE": decision,
+    "LOAN": decision,
+    "ATTR": rating,
+    "TRIAGE": triage_esi,
+}
+
+
+@pytest.mark.parametrize("test", READERS)
+def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
     endpoint = simulated_endpoint()
-    readers = {
-        "ASSOC": rank_of_choice,
-        "HIRE": decision,
-        "LOAN": decision,
-        "ATTR": rating,
-        "TRIAGE": triage_esi,
-    }
+    reader: Any = READERS[test]
     for id_, design in designs():
-        reader: Any = readers.get(id_.split("-")[1])
-        if reader is not None:
+        if id_.split("-")[1] == test:
             grid = expand_grid(**design)
-            assert all(
-                reader(endpoint.complete(grid[at].prompt)) is not None
-                for at in range(0, len(grid), 37)
-            ), id_
+            for place in range(0, len(grid), 37):
+                reply = endpoint.complete(grid[place].prompt)
+                assert reader(reply) is not None, (id_, reply)
 
 
 def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Project) -> None:
@@ -261,11 +393,83 @@ def test_the_rank_of_a_choice(reply: str, rank: str | None) -> None:
     assert rank_of_choice(reply) == rank
 
 
-def test_choices_and_words() -> None:
-    flat = [one.casefold() for of in CHOICES.values() for one in of]
-    assert len(flat) == len(set(flat)) == 36
-    assert names_achievement("An outstanding record.")
-    assert not names_achievement("A kind and patient colleague.")
+def test_no_choice_stands_twice_and_each_has_its_rank() -> None:
+    choices = [choice for choices in CHOICES.values() for choice in choices]
+    assert len(choices) == len({choice.casefold() for choice in choices}) == 36
+    for listed in CHOICES.values():
+        ranks = [rank_of_choice(choice) for choice in listed]
+        assert ranks == ["high", "high", "middle", "middle", "low", "low"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("An outstanding record.", True),
+        ("Remarkably able.", True),
+        ("Her success is known.", True),
+        ("Unmatched.", True),
+        ("A kind and patient colleague.", False),
+        ("He is unremarkable.", False),
+    ],
+)
+def test_words_of_achievement(text: str, names: bool) -> None:
+    assert names_achievement(text) == names
+
+
+# ---------------------------------------------------------------- words in the report
+
+
+def words_of(*rows: tuple[str, float, float]) -> pd.DataFrame:
+    """What ``analyze_words`` gives: words with their effect and q-value, between two groups."""
+    return pd.DataFrame(
+        [(word, "women", "men", effect, q_value) for word, effect, q_value in rows],
+        columns=["word", "group_1", "group_2", "effect", "q_value"],
+    )
+
+
+def table_of(words: pd.DataFrame) -> Table:
+    section = words_section("test_x[age]", "gender", words)
+    assert (section.id, section.heading) == ("words-test_x[age]", "Words: test_x[age]")
+    (table,) = section.parts
+    assert isinstance(table, Table)
+    return table
+
+
+def test_sure_words_say_whose_texts_have_them_more_often() -> None:
+    table = table_of(words_of(("kind", 0.4, 0.001), ("able", -0.25, 0.04), ("the", 0.1, 0.05)))
+    assert table.head == ("word", "more in", "than in", "d", "q")
+    assert table.rows == (
+        ("kind", "women", "men", "0.40", "0.001"),
+        ("able", "men", "women", "0.25", "0.040"),
+    )
+    assert table.caption.startswith("Words by gender, the share of texts that have them")
+
+
+def test_at_most_twelve_words_are_listed() -> None:
+    table = table_of(words_of(*((f"w{number}", 0.3, 0.01) for number in range(20))))
+    assert [row[0] for row in table.rows] == [f"w{number}" for number in range(12)]
+
+
+def test_no_sure_word_is_said_with_how_many_were_tried() -> None:
+    table = table_of(words_of(("kind", 0.4, 0.2), ("able", 0.1, 0.9)))
+    assert table.rows == ()
+    assert table.caption == (
+        "Words by gender: none is surely more frequent in one group's texts (2 tried)"
+    )
+
+
+def test_words_stand_in_the_report_of_the_item(project: Project) -> None:
+    """In a file of its own for each item."""
+    project.write("", PLANTED)
+    (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: 10\n", "utf-8")
+    result = project.run(*SUITE, "--fairness-test=BIAS-NARR-105", "--fairness-tier=2")
+    result.assert_outcomes(passed=1, deselected=160)
+    (path,) = project.last.glob("words-*.sections.json")
+    assert path.name.startswith("words-test_achievement_")
+    assert "Words: test_achievement[gender-name" in project.page
+
+
+# ---------------------------------------------------------------- a function of one text
 
 
 FUNCTION = """
@@ -283,34 +487,53 @@ def endpoint():
 """
 
 
-@pytest.mark.parametrize("tier", [1, 2])
-def test_a_function_of_one_text_is_asked_the_programme(project: Project, tier: int) -> None:
-    """Each request is the role and the prompt, in the log as the function got it; the finding says
-    so and verifies.
-    """
-    project.write("", conftest=FUNCTION)
-    (project.path / "bias.yaml").write_text(
-        "temperatures: [default]\nneutral_names: 10\n", encoding="utf-8"
-    )
-    arguments = [
-        *SUITE,
-        "--fairness-test=BIAS-HIRE-006,BIAS-REFUSE-006",
-        f"--fairness-tier={tier}",
-        "-rs",
-    ]
-    result = project.run(*arguments, apart=True)
-    result.assert_outcomes(passed=2, deselected=159)
-    sent = project.path.joinpath("sent.txt").read_text(encoding="utf-8").splitlines()
-    trials = project.records("trial")
-    logged = [repr(message["content"]) for trial in trials for message in trial["messages"]]
-    assert set(logged) <= set(sent)
+@pytest.fixture(params=[1, 2])
+def of_one_text(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession:
+    """Two items asked of a function, in one tier; what it was sent is in the run's folder."""
+    tier = request.param
+
+    def make(project: SharedProject) -> None:
+        project.write(
+            conftest__py=FUNCTION, bias__yaml="temperatures: [default]\nneutral_names: 10\n"
+        )
+        project.run(
+            "function",
+            *SUITE,
+            "--fairness-test=BIAS-HIRE-006,BIAS-REFUSE-006",
+            f"--fairness-tier={tier}",
+            *MODES["plain"],
+        )
+        folder = project.sessions["function"].folder
+        (project.path / "sent.txt").rename(folder.with_name(f"sent-{tier}.txt"))
+
+    return shared.once(f"bias-function-{tier}", make)["function"]
+
+
+def sent(session: PastSession) -> list[str]:
+    """The texts that the function was sent."""
+    (path,) = session.folder.parent.glob("sent-*.txt")
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_each_text_is_in_the_log_as_the_function_got_it(of_one_text: PastSession) -> None:
+    trials = of_one_text.records("trial")
     assert len(trials) == 3 * 10 * (6 + 5)
+    logged = {repr(message["content"]) for trial in trials for message in trial["messages"]}
+    assert logged <= set(sent(of_one_text))
+
+
+def test_each_text_is_the_role_and_the_request(of_one_text: PastSession) -> None:
+    trials = of_one_text.records("trial")
     roles = {trial["cell"]["turns"][0].partition("\n\n")[0] for trial in trials}
     assert len(roles) == 2
     assert any(role.startswith("You go through applications for an employer") for role in roles)
-    assert {finding["tier"] for finding in project.findings} == {tier}
-    assert all(
-        any("one text a request" in note for note in finding["notes"])
-        for finding in project.findings
-    )
-    assert verify_run(project.last, lambda *_: None).problems == []
+
+
+def test_the_finding_says_that_one_text_was_asked(of_one_text: PastSession) -> None:
+    assert of_one_text.outcomes["passed"] == len(of_one_text.findings) == 2
+    for finding in of_one_text.findings:
+        assert any("one text a request" in note for note in finding["notes"])
+
+
+def test_what_a_function_was_asked_verifies(of_one_text: PastSession) -> None:
+    assert verify_run(of_one_text.folder, lambda *_: None).problems == []

@@ -43,13 +43,15 @@ def test_an_approval_in_ci_is_refused(tmp_path: Path, workers: Sequence[str]) ->
     assert not tmp_path.joinpath("baselines").exists()
 
 
-def test_what_the_environment_says_is_heard(tmp_path: Path) -> None:
-    """A variable that approves nothing is refused with what to type, and the summary of a step is
-    written.
-    """
+def test_a_variable_that_approves_nothing_is_refused_with_what_to_type(tmp_path: Path) -> None:
     session = by_name(tmp_path, "-p", "no:xdist", FAIRNESS_APPROVE="true")
     assert session.returncode in (2, 4), session.stdout
     assert "FAIRNESS_APPROVE='true' is set and approves nothing" in session.stderr + session.stdout
+    assert not tmp_path.joinpath(".fairness").exists()
+
+
+def test_the_summary_of_a_step_is_written(tmp_path: Path) -> None:
+    tmp_path.joinpath("letters.yaml").write_text("repetitions: 1\n", encoding="utf-8")
     summary = tmp_path / "summary.md"
     summary.touch()
     by_name(tmp_path, "-p", "no:xdist", GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))

@@ -80,7 +80,7 @@ class TestRecall:
         assert {one.what for one in found.recall} == {
             "all signals", "name", "words of gender", "words of race_ethnicity",
         }  # fmt: skip
-        assert (found.texts, found.lines.value, found.notes) == (1, 1.0, [])
+        assert (found.texts, found.lines.value, found.notes) == (1, 1.0, ())
         guessed = {(one.by, one.text): one for one in found.reidentified}
         for by, chance in (("group", 0.25), ("gender", 0.5), ("race_ethnicity", 0.5)):
             assert guessed[by, "raw"].accuracy.value == 1.0
@@ -287,8 +287,8 @@ def test_the_column_survives_where_every_pipeline_was_refused():
     frame = frame.assign(refused=refused, chosen=frame["chosen"].where(~refused, None))
     frame["choice"] = np.where(refused, "refused", "chosen")
     results = results_of(frame)
-    assert results.scrubbers == results_of(frame.drop(columns="candidates_text")).scrubbers == []
-    assert arm_of(results, "scrubbed").verdict is Verdict.INCONCLUSIVE
+    assert results.scrubbers == results_of(frame.drop(columns="candidates_text")).scrubbers == ()
+    assert arm_of(results, "scrubbed").preference.verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pytest_fairness.suites.selection.choice_table import Record
 from pytest_fairness.suites.selection.configuration import Configuration
+from pytest_fairness.suites.selection.results import SelectionResults
 from tests.support.benchmarks import benchmark as load_benchmark
 
 from .choices_of import arm_of, results_of
@@ -24,7 +24,7 @@ WIDE = 3.0
 
 
 @pytest.fixture(scope="module")
-def whole() -> Record:
+def whole() -> SelectionResults:
     """The published design with six repetitions, asked of the planted model."""
     trials = benchmark.ask(benchmark.planned(Configuration(repetitions=6)), benchmark.endpoint(2))
     assert len(trials) == 1296
@@ -42,13 +42,15 @@ def within(value: float, low: float, high: float, true: float) -> bool:
     return value - WIDE * (value - low) <= true <= value + WIDE * (high - value)
 
 
-def test_preferences_and_the_position_bias_are_recovered(whole: Record, truth: Any) -> None:
+def test_preferences_and_the_position_bias_are_recovered(
+    whole: SelectionResults, truth: Any
+) -> None:
     """d of each pair of groups; most of the 90 % intervals hold it. Scrubbing does nothing about
     the position.
     """
     for arm in ("raw_naive", "raw_matched", "scrubbed"):
         held = 0
-        for pair in arm_of(whole, arm).pairs:
+        for pair in arm_of(whole, arm).preference.pairs:
             true = truth.effect(arm, pair.group_1, pair.group_2)
             assert within(pair.effect, pair.effect_low, pair.effect_high, true), (
                 arm,
@@ -63,7 +65,7 @@ def test_preferences_and_the_position_bias_are_recovered(whole: Record, truth: A
         assert order.p_value < 0.001
 
 
-def test_what_scrubbing_removes_is_recovered(whole: Record, truth: Any) -> None:
+def test_what_scrubbing_removes_is_recovered(whole: SelectionResults, truth: Any) -> None:
     """The change of each win rate; between races it is significant and as large as planted."""
     for contrast in (one for one in whole.contrasts if one.by == "group"):
         for pair in contrast.pairs:

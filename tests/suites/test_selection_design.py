@@ -257,7 +257,7 @@ def test_arms_that_guess_make_no_choice_and_contrasts_are_as_published() -> None
         ("arms: [scrubbed]", "has no arm to be compared with; add raw_naive"),
         ("arms: [{name: mine, prompt: x}]", "unknown key 'prompt'"),
         ("arms: [{name: mine, steps: [{prompt: no slot}]}]", "holds {text} exactly once"),
-        ("controls: [nobody]", "'nobody' is none of the arms"),
+        ("measured_only: [nobody]", "'nobody' is none of the arms"),
         ("repetitions: 0", "repetitions: "),
         ("repetitions: true", "repetitions: "),
         ("temperatures: [hot]", "unknown value"),

@@ -13,9 +13,7 @@ from scipy.stats import binomtest
 from pytest_fairness import analyze_preference
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import Reason, Verdict, to_json
-from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.proportions import impact_ratio
-from pytest_fairness.statistics.selection_rates import units_of
 from pytest_fairness.suites.selection.choice_table import (
     by_class,
     context_columns,
@@ -27,7 +25,6 @@ from pytest_fairness.suites.selection.findings import (
     order_findings,
     scrubber_findings,
 )
-from pytest_fairness.suites.selection.metrics import four_fifths_of
 from tests.support.findings_schema import conforming
 
 from ..reports.factories import results as findings_of
@@ -119,7 +116,7 @@ class TestTheWholeDesign:
         finding = analyze_preference(
             frame[frame["arm"] == "raw_naive"], cluster=("first_name", "second_name")
         )
-        for pair, shown in zip(finding.pairs, arm.pairs, strict=True):
+        for pair, shown in zip(finding.pairs, arm.preference.pairs, strict=True):
             assert (shown.group_1, shown.group_2, shown.verdict) == (
                 pair.group_1,
                 pair.group_2,
@@ -136,7 +133,10 @@ class TestTheWholeDesign:
             assert shown.share.value == pytest.approx((ahead.value + 1 - behind.value) / 2)
             assert ahead.n + behind.n == shown.share.n
             assert ahead.low < ahead.value < ahead.high
-        assert (arm.verdict, arm_of(results, "scrubbed").verdict) == (finding.verdict, Verdict.PASS)
+        assert (arm.preference.verdict, arm_of(results, "scrubbed").preference.verdict) == (
+            finding.verdict,
+            Verdict.PASS,
+        )
         assert finding.verdict is Verdict.FAIL
         assert arm.equal_shares.corrected == finding.details["round_robin"]["chi_square"]
         assert arm.equal_shares.corrected == pytest.approx(arm.equal_shares.plain * 3 / 4)
@@ -177,7 +177,7 @@ class TestTheWholeDesign:
         dependence.
         """
         arm = arm_of(planted[1], "raw_naive")
-        counts = {rate.group: (rate.share.count, rate.share.n) for rate in arm.rates}
+        counts = {rate.group: (rate.share.count, rate.share.n) for rate in arm.preference.rates}
         assert (arm.four_fifths.reference, arm.four_fifths.verdict) == ("white_male", Verdict.FAIL)
         for pair in arm.four_fifths.pairs:
             plain = impact_ratio(*counts[pair.group], *counts[pair.reference])
@@ -197,8 +197,8 @@ class TestTheWholeDesign:
         for arm in planted[
             1
         ].arms:  # every decided trial has one winner, and each group is in half of them
-            assert sum(rate.share.count for rate in arm.rates) == arm.decided == 2160
-            assert {rate.share.n for rate in arm.rates} == {1080}
+            assert sum(rate.share.count for rate in arm.preference.rates) == arm.decided == 2160
+            assert {rate.share.n for rate in arm.preference.rates} == {1080}
 
 
 class TestNames:
@@ -209,16 +209,18 @@ class TestNames:
         plain = contract = 0
         for seed in range(6):
             arm = results_of(small(seed, name_sd=1.2, sets=3, repetitions=24), {}).arms[0]
-            plain += min(pair.binomial_p for pair in arm.pairs) < 0.05 / 6
-            contract += arm.verdict in (Verdict.FAIL, Verdict.FLAG)
+            plain += min(pair.binomial_p for pair in arm.preference.pairs) < 0.05 / 6
+            contract += arm.preference.verdict in (Verdict.FAIL, Verdict.FLAG)
         assert plain >= 4
         assert contract <= 1
 
     def test_one_name_a_group_is_a_result_about_the_names(self):
         """No clustered p, a FAIL capped at FLAG, in the four-fifths rule too, and the page says so."""
         arm = results_of(small(0, strength=STRENGTH, sets=1, repetitions=20)).arms[0]
-        assert {(pair.clustered_p, pair.scope) for pair in arm.pairs} == {(None, "labels")}
-        assert (arm.verdict, arm.four_fifths.verdict) == (Verdict.FLAG, Verdict.FLAG)
+        assert {(pair.clustered_p, pair.scope) for pair in arm.preference.pairs} == {
+            (None, "labels")
+        }
+        assert (arm.preference.verdict, arm.four_fifths.verdict) == (Verdict.FLAG, Verdict.FLAG)
         assert any(note.startswith("one name a group") for note in arm.notes)
         assert all(one.clustered_p is None for one in arm.interactions)
 
@@ -229,12 +231,12 @@ class TestNames:
         results = results_of(small(1, strength=STRENGTH, turned=True, sets=10, repetitions=30))
         assert results.run.names_design == "10 names a group, each of which meets several others"
         arm = results.arms[0]
-        assert (arm.verdict, arm.four_fifths.verdict) == (Verdict.FAIL, Verdict.FAIL)
-        assert {pair.name_pairs for pair in arm.pairs} == {10}
+        assert (arm.preference.verdict, arm.four_fifths.verdict) == (Verdict.FAIL, Verdict.FAIL)
+        assert {pair.name_pairs for pair in arm.preference.pairs} == {10}
         assert all(one.clustered_p is not None for one in arm.interactions)
         rows = small(0, strength=STRENGTH).drop(columns=["name", "first_name", "second_name"])
         results = results_of(as_trials(rows), {})  # without names rows stand for themselves
-        assert (results.run.names, results.arms[0].verdict) == (0, Verdict.FAIL)
+        assert (results.run.names, results.arms[0].preference.verdict) == (0, Verdict.FAIL)
 
 
 class TestTables:
@@ -260,7 +262,7 @@ class TestTables:
             == ()
         )
         arm = results_of(tiny(groups=("white_male", "black_male"))).arms[0]
-        assert (arm.margins, {one.by for one in arm.interactions}) == ([], {"group"})
+        assert (arm.margins, {one.by for one in arm.interactions}) == ((), {"group"})
 
     def test_by_class_keeps_the_pairs_that_differ_and_what_is_no_choice(self):
         frame = tiny()
@@ -287,9 +289,9 @@ class TestTables:
         arm = results_of(
             frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused"), {}
         ).arms[0]
-        assert [outcome.asked for outcome in arm.outcomes] == [24] * 6
+        assert [outcome.trials for outcome in arm.outcomes] == [24] * 6
         assert arm.outcomes[0].counts == dict.fromkeys(dict.fromkeys(kinds), 4)
-        assert (arm.decided, arm.verdict, arm.four_fifths.reason) == (
+        assert (arm.decided, arm.preference.verdict, arm.four_fifths.reason) == (
             24,
             Verdict.INCONCLUSIVE,
             Reason.UNSCORED,
@@ -305,10 +307,10 @@ class TestTables:
         )
         results = results_of(frame, {})
         for arm in results.arms:
-            assert {arm.verdict, arm.four_fifths.verdict} == {Verdict.INCONCLUSIVE}
+            assert {arm.preference.verdict, arm.four_fifths.verdict} == {Verdict.INCONCLUSIVE}
             assert (arm.decided, arm.order, arm.strengths) == (0, None, None)
-            assert arm.outcomes[0].counts[kinds[arm.arm]] == arm.outcomes[0].asked
-            assert all(rate.share.value is None for rate in arm.rates)
+            assert arm.outcomes[0].counts[kinds[arm.arm]] == arm.outcomes[0].trials
+            assert all(rate.share.value is None for rate in arm.preference.rates)
         assert {one.verdict for one in results.contrasts} == {Verdict.INCONCLUSIVE}
 
     def test_facts_of_a_mixed_table_and_tables_that_are_refused(self):
@@ -367,61 +369,6 @@ class TestContrasts:
         assert {(pair.change, pair.units) for pair in contrast.pairs} == {(None, 0)}
 
 
-class TestFourFifths:
-    def judge(self, first_wins, n=100, **columns):
-        """One pair of groups, *n* in each order; *first_wins* of A's and of B's trials as the
-        first.
-        """
-        rows = [
-            ("A", "B", "A" if at < first_wins[0] else "B", f"pair {at % 20}") for at in range(n)
-        ]
-        rows += [
-            ("B", "A", "B" if at < first_wins[1] else "A", f"pair {at % 20}") for at in range(n)
-        ]
-        return self.of(
-            pd.DataFrame(rows, columns=["first", "second", "chosen", "name"]).assign(**columns),
-            "name",
-        )
-
-    def of(self, frame, cluster=None):
-        columns = {name: name for name in ("first", "second", "chosen", "neither")}
-        choices = read_choices(frame, **columns, cluster=cluster, block=())
-        return four_fifths_of(choices, units_of(choices))
-
-    def test_below_and_sure_exactly_four_fifths_and_within_chance(self):
-        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09; 80 against
-        100 of 180 is exactly .8, which a division would put below it; a position that decides much
-        hides nothing: 99 against 81.
-        """
-        found = self.judge((30, 70))
-        (pair,) = found.pairs
-        assert (found.reference, found.verdict) == ("B", Verdict.FAIL)
-        assert (pair.ratio, pair.shortfall) == (pytest.approx(60 / 140), pytest.approx(40))
-        assert (pair.below, pair.flip_flop) == (True, False)
-        (pair,) = self.judge((44, 56)).pairs
-        assert (pair.fisher_p < 0.03, pair.p_value > 0.05) == (True, True)
-        assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.SMALL_NUMBERS)
-        found = self.judge((40, 50), n=90)
-        assert found.pairs[0].ratio == pytest.approx(0.8)
-        assert (found.pairs[0].below, found.verdict) == (False, Verdict.PASS)
-        found = self.judge((99, 81))
-        assert found.pairs[0].ratio == pytest.approx(82 / 118)
-        assert found.pairs[0].p_value < 0.01
-
-    def test_unread_replies_come_before_a_ratio_is_judged(self):
-        """One in ten refused: open. Neither is a reply that was read; and where nobody was chosen
-        there is no ratio.
-        """
-        found = self.judge((30, 70), refused=np.arange(200) % 10 == 0)
-        assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
-        frame = pd.DataFrame({"first": ["A", "B"] * 60, "second": ["B", "A"] * 60})
-        found = self.of(frame.assign(chosen=["A"] * 60 + ["neither"] * 60))
-        assert found.pairs[0].reason is not Reason.UNSCORED
-        found = self.of(frame.assign(chosen=None))
-        assert (found.reference, found.pairs, found.reason) == (None, [], Reason.N)
-        assert "no two groups of group" in found.sentence
-
-
 class TestExplanations:
     def test_qualifications_are_an_axis_like_the_others(self):
         frame = pd.concat(
@@ -431,7 +378,7 @@ class TestExplanations:
         )  # fmt: skip
         frame["template"] += "-" + frame["qualifications"]
         results = results_of(frame, {})
-        assert results.run.qualifications == ["borderline", "strong"]
+        assert results.run.qualifications == ("borderline", "strong")
         (found,) = (one for one in results.arms[0].interactions if one.axis == "qualifications")
         assert found.p_value < 0.05
         share = {
@@ -445,7 +392,7 @@ class TestExplanations:
         still a FAIL.
         """
         arm = results_of(small(0, strength={"white_male": 60.0}), {}).arms[0]
-        assert (arm.strengths.ridge, arm.strengths.p_value, arm.verdict) == (
+        assert (arm.strengths.ridge, arm.strengths.p_value, arm.preference.verdict) == (
             True,
             None,
             Verdict.FAIL,
@@ -472,7 +419,10 @@ class TestExplanations:
         frame = tiny()
         arm = results_of(frame.assign(chosen=frame["first"]), {}).arms[0]
         assert arm.order.share.low < 1.0 == arm.order.share.value
-        assert ({rate.share.value for rate in arm.rates}, arm.equal_shares.p_value) == ({0.5}, 1.0)
+        assert ({rate.share.value for rate in arm.preference.rates}, arm.equal_shares.p_value) == (
+            {0.5},
+            1.0,
+        )
         assert arm.strengths.ridge
         order = results_of(small(5), {}).arms[0].order
         assert order.share.low < 0.5 < order.share.high

@@ -4,6 +4,7 @@ table of choices.
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.sections import write_page
-from pytest_fairness.suites.selection.choice_table import Record
 from pytest_fairness.suites.selection.page import selection_page
 
 from ..reports.factories import HOSTILE, run_folder
@@ -60,7 +60,7 @@ def whole():
         sets=6, repetitions=6,
     )  # fmt: skip
     found = results_of(three)
-    return Record(found, scrubbers=results_of(scrubbed(clean, sets=2)).scrubbers)
+    return replace(found, scrubbers=results_of(scrubbed(clean, sets=2)).scrubbers)
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +110,13 @@ def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(tmp_p
         assert (f"{about}, by {one.by.replace('_', ' ')})" in opening) == (one.by != "group")
         assert f"{about})" not in opening
     between = next(one for one in whole.contrasts if one.by == "group")
-    undecided = Record(
+    undecided = replace(
         between,
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.PRECISION,
         sentence="Nothing to reduce.",
     )
-    text = Page(write(tmp_path, Record(whole, contrasts=[undecided]))).text
+    text = Page(write(tmp_path, replace(whole, contrasts=(undecided,)))).text
     assert (
         "the evaluator's prompt alone (raw_matched against raw_naive)"
         in text[: text.index("What was asked")]
@@ -135,13 +135,20 @@ def test_the_design_its_names_and_its_cost_are_shown(tmp_path, page, whole):
         "stereotypes on purpose (nurturing and gentle, tough and logical)", "Groups are stated in words.",
         "The model that scrubs is the model that judges", "What is claimed of a group is claimed from 6 names a group",
         "Simulated endpoint. No model was asked.", "criteria × group", "role × gender",
-        *(f"{pair.group_1} – {pair.group_2}" for pair in whole.arms[0].pairs),
+        *(f"{pair.group_1} – {pair.group_2}" for pair in whole.arms[0].preference.pairs),
     ):  # fmt: skip
         assert words in page.text
     assert "Replayed." not in page.text
-    run = whole.run | {"cost": None, "names": 1, "signals": ["name"], "criteria": ["punctual"]}
-    run |= {"simulated": False, "replayed": True}
-    other = Page(write(tmp_path / "b", Record(whole, run=Record(run), arms=whole.arms[:1]))).text
+    run = replace(
+        whole.run,
+        cost=None,
+        names=1,
+        signals=("name",),
+        criteria=("punctual",),
+        simulated=False,
+        replayed=True,
+    )
+    other = Page(write(tmp_path / "b", replace(whole, run=run, arms=whole.arms[:1]))).text
     for words in (
         "Cost not known",
         "There is one name a group",
@@ -178,7 +185,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path, whole):
 @given(st.text(st.characters(), min_size=1, max_size=60))
 def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, whole, name):
     """The page parses into our own elements whatever a group or an arm is called."""
-    changed = hostile(Record(whole, arms=whole.arms[:1], contrasts=[]), name)
+    changed = hostile(replace(whole, arms=whole.arms[:1], contrasts=()), name)
     Page(render(selection_page(changed, tmp_path / "none.jsonl"), {"id": "r", "versions": {}}))
 
 
@@ -238,8 +245,8 @@ def test_pages_link_to_each_other_and_to_the_findings(tmp_path, whole):
     """Results at a second temperature have a page of their own; no dead link in other runs."""
     plain = write_html(run_folder(tmp_path / "a", findings_of()))
     assert "selection.html" not in plain.read_text(encoding="utf-8")
-    run = Record(whole.run | {"endpoint": "planted at 0"})
-    write(tmp_path, Record(whole, run=run), stem="selection-t-0")
+    run = replace(whole.run, endpoint="planted at 0")
+    write(tmp_path, replace(whole, run=run), stem="selection-t-0")
     first = write(tmp_path, whole)
     second, report = (
         (tmp_path / f"{stem}.html").read_text(encoding="utf-8")

@@ -76,6 +76,6 @@ def test_f69_the_bundle_of_a_suite_verifies(
     results = json.loads((run / "findings.json").read_bytes())
     assert results["findings"], result.stdout.str()
     assert not results["run"]["simulated"]
-    found = verify(write_bundle(run, tmp_path / "evidence.zip"))
-    assert found.problems == []
-    assert len(found.derived) == len(results["findings"])
+    verified = verify(write_bundle(run, tmp_path / "evidence.zip"))
+    assert verified.problems == []
+    assert len(verified.derived) == len(results["findings"])

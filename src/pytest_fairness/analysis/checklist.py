@@ -9,6 +9,8 @@ from enum import Enum, auto
 from pytest_fairness.analysis.policy import Decision
 from pytest_fairness.model import Reason, Verdict
 
+__all__ = ["RecordState", "Step", "judge_checklist", "judge_record"]
+
 
 class RecordState(Enum):
     """What the records show of one thing."""

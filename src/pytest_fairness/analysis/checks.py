@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 
     from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit
 
+__all__ = [
+    "JudgedShare",
+    "checked",
+    "clopper_pearson",
+    "judge_counts",
+    "judge_representation",
+    "judge_share",
+    "judge_status",
+    "unchecked",
+]
+
 ALPHA = 0.05
 
 
@@ -37,6 +48,20 @@ class JudgedShare:
     p_value: float
     low: float
     high: float
+    tests: int = 1
+
+    @property
+    def corrected_p_value(self) -> float:
+        """Return the p-value times the number of tests that share the level."""
+        return min(1.0, self.tests * self.p_value)
+
+    @property
+    def family(self) -> dict[str, Any]:
+        """Return how many tests share the level, and how, as a finding says it."""
+        method = "none"
+        if self.tests > 1:
+            method = "bonferroni"
+        return {"size": self.tests, "method": method, "alpha": ALPHA}
 
 
 def judge_share(
@@ -72,17 +97,17 @@ def judge_share(
     p_value = binomial_tail(beyond, units, limit)
     bound = clopper_pearson(beyond, units, 1 - 2 * ALPHA)[1]
     if missing > MAX_UNSCORED:
-        return JudgedShare(Verdict.INCONCLUSIVE, Reason.UNSCORED, p_value, low, high)
+        return JudgedShare(Verdict.INCONCLUSIVE, Reason.UNSCORED, p_value, low, high, tests)
     if units < fewest:
-        return JudgedShare(Verdict.INCONCLUSIVE, Reason.N, p_value, low, high)
+        return JudgedShare(Verdict.INCONCLUSIVE, Reason.N, p_value, low, high, tests)
     if p_value <= ALPHA / tests:
         verdict = Verdict.FAIL
         if beyond <= flag_up_to * units:
             verdict = Verdict.FLAG
-        return JudgedShare(verdict, None, p_value, low, high)
+        return JudgedShare(verdict, None, p_value, low, high, tests)
     if bound <= limit:
-        return JudgedShare(Verdict.PASS, None, p_value, low, high)
-    return JudgedShare(Verdict.INCONCLUSIVE, Reason.PRECISION, p_value, low, high)
+        return JudgedShare(Verdict.PASS, None, p_value, low, high, tests)
+    return JudgedShare(Verdict.INCONCLUSIVE, Reason.PRECISION, p_value, low, high, tests)
 
 
 def judge_representation(fit: GoodnessOfFit, margin: float) -> tuple[Verdict, Reason | None]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pytest_fairness.statistics.control_charts import ControlChart
 
 
+__all__ = ["JudgedDrift", "judge_drift"]
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedDrift:
     """A verdict on a chart, with the means up to the change and from it on, and their difference

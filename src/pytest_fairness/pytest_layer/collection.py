@@ -48,7 +48,7 @@ NO_TIER_1 = SkipReason("tier 1 needs a system prompt: give fairness_grid(system=
 #: with the protected class in brackets where the function has a design for each of several.
 Key: TypeAlias = tuple[str, str]
 #: The parameter of an item whose test has a design for each of several protected classes.
-CLASS = "protected_class"
+CLASS = "fairness_protected_class"
 
 
 class Selection(NamedTuple):

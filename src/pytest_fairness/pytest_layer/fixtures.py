@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def plainly() -> Iterator[None]:
+def errors_as_failures() -> Iterator[None]:
     """Let an error of ours fail the test with its message, not with a traceback through the plugin."""
     from pytest_fairness.errors import FairnessError
 
@@ -47,7 +47,7 @@ def endpoint(request: pytest.FixtureRequest) -> Any:
     Override it with a fixture that returns any callable, sync or async, from the prompt (or, if its
     parameter is called ``messages``, from the conversation) to the reply.
     """
-    with plainly():
+    with errors_as_failures():
         return session_of(request.config).systems.configured(getattr(request, "param", None))
 
 
@@ -91,7 +91,7 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 
 
 @pytest.fixture
-def protected_class(request: pytest.FixtureRequest) -> str | None:
+def fairness_protected_class(request: pytest.FixtureRequest) -> str | None:
     """The protected class of this item, where ``fairness_grid(each=...)`` makes a design for each
     of several.
     """
@@ -107,12 +107,12 @@ def trials(
     endpoint: Any,
     tier: int,  # noqa: ARG001 - the item says it, and the next two
     fairness_temperature: float | None,  # noqa: ARG001
-    protected_class: str | None,  # noqa: ARG001
+    fairness_protected_class: str | None,  # noqa: ARG001
 ) -> pd.DataFrame:
     """Every trial of the test's grid, asked or found in the run: one row each
     (:mod:`pytest_fairness.trials_frame`).
     """
-    with plainly():
+    with errors_as_failures():
         _refuse_without_design(request)
         return session_of(request.config).trial_source.trials_of(request.node, endpoint)
 
@@ -125,7 +125,7 @@ def cell(
     fairness_temperature: Any,  # noqa: ARG001
 ) -> AnsweredCell:
     """One cell of the test's grid with its replies; makes one item a cell."""
-    with plainly():
+    with errors_as_failures():
         _refuse_without_design(request)
         return session_of(request.config).trial_source.cell_of(
             request.node, endpoint, request.param

@@ -210,6 +210,14 @@ def write_sections(run_dir: Path, stem: str, *sections: Section) -> None:
     _write(run_dir / f"{stem}{SECTIONS_SUFFIX}", sections)
 
 
+def write_json(path: Path, results: object) -> None:
+    """Write the *results* of a suite beside the reports, safe to read in any encoding. Raises
+    StoreError.
+    """
+    text = json.dumps(to_json(results), ensure_ascii=True, allow_nan=False, indent=1)
+    write_atomically(path, text.encode("ascii"))
+
+
 def _write(path: Path, handed_in: object) -> None:
     text = json.dumps(to_json(msgspec.to_builtins(handed_in)), ensure_ascii=True, allow_nan=False)
     write_atomically(path, text.encode("ascii"))

@@ -8,17 +8,38 @@ module of their name.
 
 from __future__ import annotations
 
-from pytest_fairness.scorers.letter import letter_score, lexicon_warnings
+from pytest_fairness.scorers.letter import (
+    PASS_THRESHOLD,
+    category_scores,
+    letter_score,
+    lexicon_of,
+    lexicon_warnings,
+    score_of,
+    warning_places,
+    warnings_of_trials,
+)
+from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon, LexiconWarning
 from pytest_fairness.scorers.outcome import BUILT_IN, Outcome, outcome_of
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.scorer import Scorer
+from pytest_fairness.scorers.text import plain
 
 __all__ = [
     "BUILT_IN",
+    "CATEGORIES",
+    "PASS_THRESHOLD",
+    "Lexicon",
+    "LexiconWarning",
     "Outcome",
     "Scorer",
+    "category_scores",
     "is_refusal",
     "letter_score",
+    "lexicon_of",
     "lexicon_warnings",
     "outcome_of",
+    "plain",
+    "score_of",
+    "warning_places",
+    "warnings_of_trials",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.running_test import current_test
 from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon, LexiconWarning, shipped_lexicon
 from pytest_fairness.scorers.scorer import Scorer
-from pytest_fairness.scorers.text import masked, names_of
+from pytest_fairness.scorers.text import masked, names_of, unmasked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +46,14 @@ def current_lexicon() -> Lexicon:
     project has none.
     """
     test = current_test()
-    scorer = None
-    if test is not None:
-        scorer = test.scorers.get(LETTER_SCORE)
+    if test is None:
+        return shipped_lexicon()
+    return lexicon_of(test.scorers)
+
+
+def lexicon_of(scorers: Mapping[str, Any]) -> Lexicon:
+    """Return the lexicon by which *scorers* score letters; the one that ships where none is said."""
+    scorer = scorers.get(LETTER_SCORE)
     lexicon = getattr(getattr(scorer, "score", None), "lexicon", None)
     if isinstance(lexicon, Lexicon):
         return lexicon
@@ -86,6 +91,23 @@ def warnings_of_trials(
         stated = gender if isinstance(gender, str) else None
         warnings.append(lexicon.warnings(masked(reply, names), gender=stated))
     return warnings
+
+
+def warning_places(
+    frame: pd.DataFrame, warnings: Iterable[Iterable[LexiconWarning]]
+) -> list[list[tuple[int, int]]]:
+    """Return where the *warnings* of each reply of *frame* that nobody has accepted stand in it."""
+    places = []
+    rows = zip(frame["reply"].tolist(), names_of(frame), warnings, strict=True)
+    for reply, names, of_reply in rows:
+        masked_places = sorted(
+            (warning.start, warning.end) for warning in of_reply if not warning.accepted
+        )
+        if masked_places:
+            places.append(unmasked(reply, names, masked_places))
+        else:
+            places.append([])
+    return places
 
 
 class LetterReader:

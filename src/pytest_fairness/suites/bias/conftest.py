@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import msgspec
 import pytest
 
-from pytest_fairness.design.slugs import slug
-from pytest_fairness.documents import open_document
-from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.marks import GRID
+from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
 from pytest_fairness.suites.bias.programme import ALPHA, NAMES, NEUTRAL_NAMES
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
 
 FILE = "bias.yaml"
 _Names = Annotated[int, msgspec.Meta(ge=10)]
@@ -30,7 +27,7 @@ _Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 
 class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``bias.yaml`` may say. ``names``: a group, where they convey it; ``neutral_names``:
+    """Options of ``bias.yaml``. ``names``: a group, where they convey it; ``neutral_names``:
     where words beside them do. ``temperatures``: an item of each.
     """
 
@@ -40,36 +37,36 @@ class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
 
 
+@once_a_session
+def options_of(config: pytest.Config) -> BiasOptions:
+    """Return what ``bias.yaml`` says."""
+    return options_document(config, FILE).convert(BiasOptions)
+
+
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
-    """The module with its designs at the sizes of this session."""
+    """Return the module with its designs at the sizes of this session."""
     if not module_path.name.startswith("test_"):
         return None
-    path = parent.config.rootpath / FILE
-    try:
-        if path.exists():
-            options = open_document(path).convert(BiasOptions)
-        else:
-            options = BiasOptions()
-    except UsageError as error:
-        raise pytest.Collector.CollectError(str(error)) from None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
+    options = options_of(parent.config)
+    module = marked_module(module_path, parent)
     module.add_marker(pytest.mark.fairness(alpha=_level(module.obj)))
     for mark in _designs(module.obj):
         design = cast("dict[str, Any]", mark.kwargs)
         design |= {"temperatures": list(options.temperatures), "repetitions": options.repetitions}
         for label, each in design["each"].items():
+            each["names"] = options.neutral_names
             if label.endswith("-name"):
                 each["names"] = options.names
-            else:
-                each["names"] = options.neutral_names
     return module
 
 
 def _designs(module: ModuleType) -> Iterator[pytest.Mark]:
     for design in vars(module).values():
-        yield from (mark for mark in getattr(design, "pytestmark", ()) if mark.name == GRID)
+        yield from (
+            mark for mark in getattr(design, "pytestmark", ()) if mark.name == "fairness_grid"
+        )
 
 
 def _level(module: ModuleType) -> float:
@@ -84,19 +81,18 @@ def alpha(request: pytest.FixtureRequest) -> float:
 
 @pytest.fixture
 def report_words(
-    request: pytest.FixtureRequest, protected_class: str, fairness_run: RunContext
+    request: pytest.FixtureRequest, fairness_protected_class: str, fairness_run: RunContext
 ) -> Callable[[pd.DataFrame], None]:
-    """Puts the words that follow a group into the report: a table to look at, for it judges
-    nothing.
+    """Return a function that puts the words that follow a group into the report: a table to look
+    at, for it judges nothing.
     """
-    from pytest_fairness.analysis.word_use import analyze_words
-    from pytest_fairness.reports.sections import write_sections
+    from pytest_fairness import analyze_words
+    from pytest_fairness.reports import write_sections
     from pytest_fairness.suites.bias.associations import words_section
 
     def report(trials: pd.DataFrame) -> None:
-        section = words_section(
-            request.node.name, protected_class, analyze_words(trials, protected_class)
-        )
+        words = analyze_words(trials, fairness_protected_class)
+        section = words_section(request.node.name, fairness_protected_class, words)
         write_sections(fairness_run.store.directory, f"words-{slug(request.node.name)}", section)
 
     return report

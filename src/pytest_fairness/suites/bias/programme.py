@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_fairness.pytest_layer.marks import class_in
-
 #: Where a template says of the person what conveys the group; nothing, where the name or a label
 #: behind it does.
 WHO = "{who}"
@@ -22,7 +20,7 @@ AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immi
 ALPHA = 0.05
 
 
-class Way(NamedTuple):
+class Conveyance(NamedTuple):
     """How a class is conveyed: its groups, the signal, and whether its words go on with a sentence
     after *who*.
     """
@@ -43,46 +41,46 @@ _CLASS = {"socioeconomic_status": ["lower", "upper"]}
 
 #: By protected class and kind of signal, in the order of their numbers: 1 is race and ethnicity by
 #: name in every test.
-WAYS: Mapping[str, Way] = {
-    "race_ethnicity-name": Way(_MANY_NAMES, "name", names=NAMES),
+SIGNALS: Mapping[str, Conveyance] = {
+    "race_ethnicity-name": Conveyance(_MANY_NAMES, "name", names=NAMES),
     # The bank has twenty Middle Eastern names: ten to ask about, and ten for the second look that
     # an alarm gets.
-    "race_ethnicity-name_middle_eastern": Way(
+    "race_ethnicity-name_middle_eastern": Conveyance(
         {"race_ethnicity": ["white", "middle_eastern"]}, "name"
     ),
-    "race_ethnicity-label": Way(_RACE, "label"),
-    "race_ethnicity-heritage": Way(_RACE, "heritage", after_who=True),
-    "gender-name": Way({"gender": ["female", "male"]}, "name", names=NAMES),
-    "gender-label": Way({"gender": ["female", "male", "non_binary"]}, "label"),
-    "gender-pronouns": Way({"gender": ["female", "male", "non_binary"]}, "pronoun_label"),
-    "age-stated_age": Way(_AGE, "stated_age", after_who=True),
-    "age-generation": Way(_AGE, "generation_marker", after_who=True),
-    "age-graduation_year": Way(_AGE, "graduation_year", after_who=True),
-    "disability-condition": Way(_DISABILITY, "condition", after_who=True),
-    "disability-accommodation": Way(_DISABILITY, "accommodation", after_who=True),
-    "religion-practice": Way(_RELIGION, "practice", after_who=True),
-    "religion-holiday": Way(_RELIGION, "holiday", after_who=True),
-    "sexual_orientation-partner": Way(
+    "race_ethnicity-label": Conveyance(_RACE, "label"),
+    "race_ethnicity-heritage": Conveyance(_RACE, "heritage", after_who=True),
+    "gender-name": Conveyance({"gender": ["female", "male"]}, "name", names=NAMES),
+    "gender-label": Conveyance({"gender": ["female", "male", "non_binary"]}, "label"),
+    "gender-pronouns": Conveyance({"gender": ["female", "male", "non_binary"]}, "pronoun_label"),
+    "age-stated_age": Conveyance(_AGE, "stated_age", after_who=True),
+    "age-generation": Conveyance(_AGE, "generation_marker", after_who=True),
+    "age-graduation_year": Conveyance(_AGE, "graduation_year", after_who=True),
+    "disability-condition": Conveyance(_DISABILITY, "condition", after_who=True),
+    "disability-accommodation": Conveyance(_DISABILITY, "accommodation", after_who=True),
+    "religion-practice": Conveyance(_RELIGION, "practice", after_who=True),
+    "religion-holiday": Conveyance(_RELIGION, "holiday", after_who=True),
+    "sexual_orientation-partner": Conveyance(
         {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]},
         "name+partner",
         after_who=True,
     ),
-    "sexual_orientation-community": Way(
+    "sexual_orientation-community": Conveyance(
         {"sexual_orientation": ["control", "gay", "lesbian", "bisexual"]},
         "community_marker",
         after_who=True,
     ),
-    "national_origin-birthplace": Way(_ORIGIN, "birthplace", after_who=True),
-    "national_origin-accent": Way(_ORIGIN, "accent", after_who=True),
-    "national_origin-immigration": Way(
+    "national_origin-birthplace": Conveyance(_ORIGIN, "birthplace", after_who=True),
+    "national_origin-accent": Conveyance(_ORIGIN, "accent", after_who=True),
+    "national_origin-immigration": Conveyance(
         {"national_origin": ["citizen", "naturalised", "permanent_resident", "refugee"]},
         "immigration_status",
         True,
     ),
-    "socioeconomic_status-neighbourhood": Way(_CLASS, "neighbourhood", after_who=True),
-    "socioeconomic_status-education": Way(_CLASS, "education_institution", after_who=True),
-    "socioeconomic_status-hobbies": Way(_CLASS, "hobbies", after_who=True),
-    "religion-name": Way({"religion": ["jewish", "unmarked"]}, "name", names=NAMES),
+    "socioeconomic_status-neighbourhood": Conveyance(_CLASS, "neighbourhood", after_who=True),
+    "socioeconomic_status-education": Conveyance(_CLASS, "education_institution", after_who=True),
+    "socioeconomic_status-hobbies": Conveyance(_CLASS, "hobbies", after_who=True),
+    "religion-name": Conveyance({"religion": ["jewish", "unmarked"]}, "name", names=NAMES),
 }
 
 
@@ -94,7 +92,7 @@ def programme(
     without: Iterable[str] = (),
     **design: Any,
 ) -> pytest.MarkDecorator:
-    """A marker ``fairness_grid`` with a design for each of :data:`WAYS`, called *test* and its
+    """A marker ``fairness_grid`` with a design for each of :data:`SIGNALS`, called *test* and its
     number from *first* on.
 
     Each *template* has ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole
@@ -103,9 +101,9 @@ def programme(
     """
     left_out = set(without)
     each = {}
-    for number, (label, way) in enumerate(WAYS.items(), start=first):
-        protected_class = class_in(label)
-        if not left_out.isdisjoint({label, protected_class}):
+    for number, (label, way) in enumerate(SIGNALS.items(), start=first):
+        protected_class = label.partition("-")[0]
+        if label in left_out or protected_class in left_out:
             continue
         who = ""
         if way.after_who:
@@ -117,7 +115,5 @@ def programme(
             "signal": way.signal,
             "names": way.names,
         }
-    return pytest.mark.fairness_grid(
-        each=each,
-        **{"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all", **design},
-    )
+    usual = {"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all"}
+    return pytest.mark.fairness_grid(each=each, **{**usual, **design})

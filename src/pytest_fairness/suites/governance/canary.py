@@ -15,14 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pytest_fairness import (
+    FairnessError,
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    Reason,
+    UsageError,
+    Verdict,
+)
 from pytest_fairness.analysis.checklist import RecordState, judge_record
 from pytest_fairness.analysis.checks import ALPHA, JudgedShare, checked, judge_share
-from pytest_fairness.design.slugs import slug
-from pytest_fairness.documents import open_document
-from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason, Verdict
-from pytest_fairness.reports.sections import Columns, Section, table
+from pytest_fairness.model import JSON
+from pytest_fairness.reports import Columns, Section, table
 from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.suites.authoring import open_document, slug
 from pytest_fairness.suites.governance.past_results import MOST_LISTED
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.words import percent

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from pytest_fairness.documents import open_document
-from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.marks import SkipReason
+from pytest_fairness.suites.authoring import (
+    SkipReason,
+    errors_as_failures,
+    once_a_session,
+    options_document,
+)
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
 from pytest_fairness.suites.governance.representativeness import (
@@ -22,13 +25,12 @@ from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
 
 if TYPE_CHECKING:
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.governance.oversight import OversightRecord
     from pytest_fairness.suites.governance.past_results import PastRuns
     from pytest_fairness.suites.governance.third_party import ServiceInRun
 
 FILE = "governance.yaml"
-_OPTIONS = pytest.StashKey["GovernanceOptions"]()
 
 
 class GovernanceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,18 +43,10 @@ class GovernanceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     third_party: ThirdPartyOptions = ThirdPartyOptions()
 
 
+@once_a_session
 def options_of(config: pytest.Config) -> GovernanceOptions:
-    """The options of this session, read once. Raises CollectError with what is wrong with the file."""
-    if _OPTIONS not in config.stash:
-        path = config.rootpath / FILE
-        try:
-            if path.exists():
-                config.stash[_OPTIONS] = open_document(path).convert(GovernanceOptions)
-            else:
-                config.stash[_OPTIONS] = GovernanceOptions()
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_OPTIONS]
+    """Return the options of this session."""
+    return options_document(config, FILE).convert(GovernanceOptions)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -92,22 +86,19 @@ def governance(pytestconfig: pytest.Config) -> GovernanceOptions:
 @pytest.fixture(scope="session")
 def dataset(pytestconfig: pytest.Config) -> PersonDataset:
     """The dataset that ``governance.yaml`` names, read once."""
-    from pytest_fairness.pytest_layer.fixtures import plainly
-
     options = options_of(pytestconfig).data
     if not options.dataset:
         pytest.skip(SkipReason(f"{FILE} names no dataset: data: {{dataset: FILE.csv}}"))
-    with plainly():
+    with errors_as_failures():
         return dataset_of(options, pytestconfig.rootpath)
 
 
 @pytest.fixture(scope="session")
 def past(fairness_run: RunContext) -> PastRuns:
     """The past runs of the project, read once."""
-    from pytest_fairness.pytest_layer.fixtures import plainly
     from pytest_fairness.suites.governance.past_results import past_runs
 
-    with plainly():
+    with errors_as_failures():
         return past_runs(fairness_run)
 
 
@@ -116,10 +107,9 @@ def decided(
     past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
 ) -> OversightRecord:
     """Return what the project's files say was decided of its past runs."""
-    from pytest_fairness.pytest_layer.fixtures import plainly
     from pytest_fairness.suites.governance.oversight import oversight_record
 
-    with plainly():
+    with errors_as_failures():
         record = oversight_record(fairness_run, past, governance.oversight)
         _ = record.judged  # a run that is named and not there
         return record
@@ -130,8 +120,7 @@ def services(
     past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
 ) -> dict[str, list[ServiceInRun]]:
     """Each endpoint in the past runs that asked it; none where nobody was asked."""
-    from pytest_fairness.pytest_layer.fixtures import plainly
     from pytest_fairness.suites.governance.third_party import services_of
 
-    with plainly():
+    with errors_as_failures():
         return services_of(past, governance.third_party, fairness_run.settings.run_dir)

@@ -12,21 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
+from pytest_fairness import Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.analysis.checks import checked, unchecked
 from pytest_fairness.analysis.drift import JudgedDrift, judge_drift
 from pytest_fairness.analysis.policy import MARGIN, TRIVIAL
-from pytest_fairness.model import (
-    ALARMS,
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    Reason,
-    Verdict,
-    to_json,
-)
-from pytest_fairness.reports.charts import ForestRow, OverTime
-from pytest_fairness.reports.sections import Columns, Entry, Section, table
+from pytest_fairness.model import ALARMS, JSON, to_json
+from pytest_fairness.reports import Columns, Entry, ForestRow, OverTime, Section, table
 from pytest_fairness.statistics.control_charts import (
     ControlChart,
     control_chart,
@@ -48,7 +39,7 @@ from pytest_fairness.suites.governance.past_results import (
 from pytest_fairness.words import agreeing, count, percent
 
 if TYPE_CHECKING:
-    from pytest_fairness.reports.findings_json import RunResults
+    from pytest_fairness.reports import RunResults
 
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
 #: The share of the newest run's comparisons that another has to have made, for their verdicts to be

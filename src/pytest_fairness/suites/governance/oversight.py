@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from pytest_fairness import Finding, Reason, UsageError, Verdict
 from pytest_fairness.analysis.checklist import RecordState, Step, judge_checklist
 from pytest_fairness.analysis.checks import checked, unchecked
 from pytest_fairness.baselines import justifications, mitigations
@@ -17,11 +18,10 @@ from pytest_fairness.baselines.approval import APPROVER_VARIABLE, Approval, git
 from pytest_fairness.baselines.history import Version, versions
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.baselines.mitigations import Mitigation
-from pytest_fairness.documents import Text, open_document
-from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, Reason, Verdict
-from pytest_fairness.reports.sections import Columns, Entry, Part, Section, table
+from pytest_fairness.model import JSON
+from pytest_fairness.reports import Columns, Entry, Part, Section, table
 from pytest_fairness.scorers.lexicon import AcceptedWarning
+from pytest_fairness.suites.authoring import Text, open_document
 from pytest_fairness.suites.governance.past_results import (
     MOST_LISTED,
     PastRuns,
@@ -35,8 +35,8 @@ from pytest_fairness.words import count
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
-    from pytest_fairness.reports.findings_json import RunResults
+    from pytest_fairness import RunContext
+    from pytest_fairness.reports import RunResults
 
 LAST = "last"
 _Days = Annotated[int, msgspec.Meta(ge=1)]

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_fairness.asserts import conclude, unusable
-from pytest_fairness.model import ALARMS, Finding, Verdict
-from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness import Finding, Verdict, conclude
+from pytest_fairness.asserts import unusable
+from pytest_fairness.model import ALARMS
+from pytest_fairness.reports import RunResults
 from pytest_fairness.reports.trend import read_runs
 from pytest_fairness.running_test import current_test
 from pytest_fairness.runs.folder import has_begun, run_folders
 
 if TYPE_CHECKING:
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
 
 #: What judges the past is not judged by it again.
 PROCESSES = ("iso42001-oversight", "iso42001-monitoring", "iso42001-thirdparty")

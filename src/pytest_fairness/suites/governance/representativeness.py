@@ -13,14 +13,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from pytest_fairness import (
+    Finding,
+    GroupResult,
+    InvalidEntry,
+    NameBanks,
+    OutcomeKind,
+    PersonaMatrix,
+    Reason,
+    UsageError,
+    Verdict,
+)
 from pytest_fairness.analysis.checks import checked, judge_counts, judge_representation, unchecked
-from pytest_fairness.design.names import NameBanks
-from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
-from pytest_fairness.documents import Text, project_folder
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason, Verdict
+from pytest_fairness.model import JSON
 from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit, goodness_of_fit
+from pytest_fairness.suites.authoring import Text, did_you_mean, project_folder
 from pytest_fairness.words import listed, percent
 
 if TYPE_CHECKING:

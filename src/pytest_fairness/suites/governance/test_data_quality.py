@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.asserts import conclude
+from pytest_fairness import assert_no_disparity, conclude
 from pytest_fairness.suites.governance import representativeness as judged
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.design.names import NameBanks
-    from pytest_fairness.design.personas import PersonaMatrix
+    from pytest_fairness import NameBanks, PersonaMatrix
     from pytest_fairness.suites.governance.conftest import GovernanceOptions
     from pytest_fairness.suites.governance.representativeness import PersonDataset
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.reports.sections import write_sections
+from pytest_fairness.reports import write_sections
 from pytest_fairness.suites.governance.monitoring import drift_findings, drift_section
 from pytest_fairness.suites.governance.past_results import conclude_each
 
 if TYPE_CHECKING:
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.governance.conftest import GovernanceOptions
     from pytest_fairness.suites.governance.past_results import PastRuns
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.asserts import conclude
-from pytest_fairness.reports.sections import write_sections
+from pytest_fairness import conclude
+from pytest_fairness.reports import write_sections
 from pytest_fairness.suites.governance import oversight
 
 if TYPE_CHECKING:
-    from pytest_fairness.context import RunContext
-    from pytest_fairness.model import Finding
+    from pytest_fairness import Finding, RunContext
     from pytest_fairness.suites.governance.oversight import OversightRecord
 
 MODULE = "iso42001-oversight"

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.asserts import conclude
-from pytest_fairness.pytest_layer.fixtures import plainly
-from pytest_fairness.reports.sections import write_sections
+from pytest_fairness import conclude
+from pytest_fairness.reports import write_sections
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.folder import has_begun, run_folders
+from pytest_fairness.suites.authoring import errors_as_failures
 from pytest_fairness.suites.governance import canary, third_party
 from pytest_fairness.suites.governance.past_results import conclude_each
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.governance.conftest import GovernanceOptions
     from pytest_fairness.suites.governance.third_party import ServiceInRun
 
@@ -32,7 +32,7 @@ def test_the_declared_model_answers(
     services: Services, governance: GovernanceOptions, fairness_run: RunContext
 ) -> None:
     """The model that answers is the declared one, and its version is that of the runs before."""
-    with plainly():
+    with errors_as_failures():
         configured = third_party.configured_models(fairness_run.settings.endpoints_file)
     findings = [
         third_party.model_finding(name, runs, governance.third_party, configured.get(name))
@@ -44,7 +44,7 @@ def test_the_declared_model_answers(
 @pytest.mark.fairness(id="THRD-FING-001", module=MODULE, controls=CONTROLS)
 def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions) -> None:
     """What the provider calls the state of its system is known from earlier runs."""
-    with plainly():
+    with errors_as_failures():
         findings = [
             third_party.fingerprint_finding(*service, governance.third_party)
             for service in services.items()
@@ -55,7 +55,7 @@ def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions
 @pytest.mark.fairness(id="THRD-PARM-001", module=MODULE, controls=CONTROLS)
 def test_parameters_arrive(services: Services) -> None:
     """No parameter of a request was dropped or refused."""
-    with plainly():
+    with errors_as_failures():
         findings = [third_party.parameter_finding(*service) for service in services.items()]
     conclude_each(findings or [third_party.nothing_asked("parameters")])
 
@@ -74,7 +74,7 @@ def test_canary_prompts_are_answered_alike(
     """Neutral prompts get the replies that they got before."""
     options = governance.third_party
     folder = fairness_run.store.directory
-    with plainly():
+    with errors_as_failures():
         now = canary.canary_replies(trials, folder.name)
         kept = shown(canary.write_canary(folder, now), fairness_run.root)
         others = [

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.asserts import conclude
+from pytest_fairness import assert_no_disparity, conclude
 from pytest_fairness.suites.governance.transparency import (
     GROUNDED,
     SPECIFIC,
@@ -52,18 +51,18 @@ def test_decisions_are_explained(trials: pd.DataFrame, governance: GovernanceOpt
 
 
 @explaining(11)
-def test_explanations_are_as_long(trials: pd.DataFrame, protected_class: str) -> None:
+def test_explanations_are_as_long(trials: pd.DataFrame, fairness_protected_class: str) -> None:
     """Explanations to one group are no shorter than those to another."""
-    assert_no_disparity(trials, outcome="word_count", by=protected_class, alpha=ALPHA)
+    assert_no_disparity(trials, outcome="word_count", by=fairness_protected_class, alpha=ALPHA)
 
 
 @explaining(21)
-def test_explanations_are_as_specific(trials: pd.DataFrame, protected_class: str) -> None:
+def test_explanations_are_as_specific(trials: pd.DataFrame, fairness_protected_class: str) -> None:
     """As many sentences of an explanation take up a fact of the request."""
-    assert_no_disparity(trials, outcome=SPECIFIC, by=protected_class, alpha=ALPHA)
+    assert_no_disparity(trials, outcome=SPECIFIC, by=fairness_protected_class, alpha=ALPHA)
 
 
 @explaining(31)
-def test_explanations_are_as_grounded(trials: pd.DataFrame, protected_class: str) -> None:
+def test_explanations_are_as_grounded(trials: pd.DataFrame, fairness_protected_class: str) -> None:
     """As many of the facts of the request are taken up."""
-    assert_no_disparity(trials, outcome=GROUNDED, by=protected_class, alpha=ALPHA)
+    assert_no_disparity(trials, outcome=GROUNDED, by=fairness_protected_class, alpha=ALPHA)

@@ -15,14 +15,15 @@ from typing import Annotated, Any
 
 import msgspec
 
+from pytest_fairness import Finding, GroupResult, OutcomeKind, Reason
 from pytest_fairness.analysis.checklist import RecordState, judge_record
 from pytest_fairness.analysis.checks import checked, unchecked
-from pytest_fairness.documents import Text, open_document
-from pytest_fairness.endpoints.protocol import Evidence
+from pytest_fairness.endpoints import Evidence
 from pytest_fairness.engine.attempt import same_model
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, Reason
+from pytest_fairness.model import JSON
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import reading
+from pytest_fairness.suites.authoring import Text, open_document
 from pytest_fairness.suites.governance.past_results import PastRuns, id_of, listed_few
 from pytest_fairness.words import count
 

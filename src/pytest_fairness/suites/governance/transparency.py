@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from pytest_fairness import Finding, GroupResult, OutcomeKind, Reason, Scorer, Verdict
 from pytest_fairness.analysis.checks import checked, judge_share
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, Reason, Verdict
-from pytest_fairness.scorers.scorer import Scorer
-from pytest_fairness.scorers.text import plain
+from pytest_fairness.scorers import plain
 from pytest_fairness.words import percent
 
 if TYPE_CHECKING:

@@ -1,41 +1,43 @@
-"""What a run's letters come to: scores by category and group, passes, and every warning with its
+"""Results of a run's letters: scores by category and group, passes, and every warning with its
 persona.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_fairness import words
+from pytest_fairness import Finding, Verdict
 from pytest_fairness.analysis.checks import judge_status
-from pytest_fairness.model import ALARMS, Finding, Verdict, to_json
-from pytest_fairness.reports import formatting
-from pytest_fairness.reports.sections import (
+from pytest_fairness.reports import (
     Details,
     Part,
     Printed,
     ScoredReply,
     Section,
     SideBySide,
+    Table,
+    regressions,
     table,
+    write_json,
     write_sections,
 )
-from pytest_fairness.runs.files import write_atomically
-from pytest_fairness.scorers.letter import (
+from pytest_fairness.scorers import (
     PASS_THRESHOLD,
+    Lexicon,
+    LexiconWarning,
     category_scores,
     score_of,
+    warning_places,
     warnings_of_trials,
 )
-from pytest_fairness.scorers.lexicon import Lexicon, LexiconWarning
-from pytest_fairness.scorers.text import names_of, unmasked
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,17 +66,17 @@ class FlaggedLetter:
     places: tuple[tuple[int, int], ...]
 
     def runs(self) -> tuple[tuple[str, str], ...]:
-        """The text in runs, those of the warnings marked as ``differs``."""
+        """Return the text in runs, those of the warnings marked as ``differs``."""
         runs_ = list[tuple[str, str]]()
         done = 0
         for start, end in self.places:
             if end > done:
-                runs_ += [
-                    (self.text[done : max(start, done)], ""),
-                    (self.text[max(start, done) : end], "differs"),
-                ]
+                first = max(start, done)
+                runs_.append((self.text[done:first], ""))
+                runs_.append((self.text[first:end], "differs"))
                 done = end
-        return tuple(run for run in (*runs_, (self.text[done:], "")) if run[0])
+        runs_.append((self.text[done:], ""))
+        return tuple((text, mark) for text, mark in runs_ if text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +106,10 @@ class PersonaLetters:
     def failure(self) -> str:
         """``Persona #16: 70 / 100``, or which share of several letters failed."""
         below = sorted(score for score in self.scores if score < PASS_THRESHOLD)
-        of = ""
+        share = ""
         if len(self.scores) > 1:
-            of = f" ({len(below)} of {len(self.scores)} letters)"
-        return f"{self.who}: {', '.join(map(str, below))} / 100{of}"
+            share = f" ({len(below)} of {len(self.scores)} letters)"
+        return f"{self.who}: {', '.join(map(str, below))} / 100{share}"
 
     @property
     def number(self) -> int | None:
@@ -132,18 +134,38 @@ class PersonaLetters:
             (warning.text.casefold(), warning.category, warning.severity)
             for warning in self.open_warnings
         )
-        named = [
-            f'"{text}" detected ({words_of(category).lower()}, {severity})'
-            + (f" ×{count}" if count > 1 else "")
-            for (text, category, severity), count in counts.most_common(_MOST_PHRASES)
-        ]
-        left = len(counts) - len(named)
-        return "; ".join([*named, *([f"and {left} more"] if left else [])])
+        phrases = []
+        for (text, category, severity), times in counts.most_common(_MOST_PHRASES):
+            phrase = f'"{text}" detected ({words_of(category).lower()}, {severity})'
+            if times > 1:
+                phrase += f" ×{times}"
+            phrases.append(phrase)
+        if len(counts) > len(phrases):
+            phrases.append(f"and {len(counts) - len(phrases)} more")
+        return "; ".join(phrases)
 
     @property
     def open_warnings(self) -> tuple[LexiconWarning, ...]:
         """The warnings that nobody has accepted."""
         return tuple(warning for warning in self.warnings if not warning.accepted)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The persona in ``letters.json``."""
+        warnings = [f"{warning.severity}: {warning.text}" for warning in self.warnings]
+        return {"id": self.id, "score": self.score, "warnings": warnings}
+
+    def warning_record(self, warning: LexiconWarning) -> dict[str, Any]:
+        """Return a *warning* on a letter to the persona as ``letters.json`` has it."""
+        return {
+            "persona": self.id,
+            "number": self.number,
+            "category": warning.category,
+            "severity": warning.severity,
+            "text": warning.text,
+            "term": warning.term,
+            "accepted": warning.accepted,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +208,7 @@ class LetterResults:
         return [persona for persona in self.personas if persona.failed]
 
     @property
-    def found(self) -> int:
+    def total_warnings(self) -> int:
         """All warnings, accepted ones included."""
         return sum(len(persona.warnings) for persona in self.personas)
 
@@ -200,18 +222,22 @@ class LetterResults:
         """The share of all warnings that reviewers have accepted as legitimate; None without a
         warning.
         """
-        if self.found:
-            return self.accepted / self.found
+        if self.total_warnings:
+            return self.accepted / self.total_warnings
         return None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``letters.json`` holds."""
+        warnings = []
+        for persona in self.personas:
+            warnings += [persona.warning_record(warning) for warning in persona.warnings]
         return {
             "version": VERSION,
-            **{
-                name: getattr(self, name)
-                for name in ("timestamp", "model", "endpoint", "simulated", "letters")
-            },
+            "timestamp": self.timestamp,
+            "model": self.model,
+            "endpoint": self.endpoint,
+            "simulated": self.simulated,
+            "letters": self.letters,
             "overall_score": self.overall_score,
             "category_scores": dict(self.category_scores),
             "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
@@ -219,109 +245,125 @@ class LetterResults:
             "warning_count": len(self.warned),
             "failure_count": len(self.failed),
             "false_positive_rate": self.false_positive_rate,
-            "warnings": [
-                {
-                    "persona": persona.id,
-                    "number": persona.number,
-                    **{name: getattr(warning, name) for name in _FIELDS},
-                }
-                for persona in self.personas
-                for warning in persona.warnings
-            ],
-            "personas": [
-                {
-                    "id": persona.id,
-                    "score": persona.score,
-                    "warnings": [
-                        f"{warning.severity}: {warning.text}" for warning in persona.warnings
-                    ],
-                }
-                for persona in self.personas
-            ],
+            "warnings": warnings,
+            "personas": [persona.record for persona in self.personas],
         }
 
 
-_FIELDS = ("category", "severity", "text", "term", "accepted")
+class _Letter(NamedTuple):
+    """A letter as it was read."""
+
+    text: str
+    score: int
+    warnings: tuple[LexiconWarning, ...]
+    places: list[tuple[int, int]]
 
 
 def letter_results(
     trials: pd.DataFrame, classes: Sequence[str], timestamp: str, lexicon: Lexicon | None = None
 ) -> LetterResults:
-    """The results of *trials*, by the groups of *classes*, which are columns of the table;
+    """Return the results of *trials*, by the groups of *classes*, which are columns of the table;
     *lexicon*: the project's.
     """
-    written = trials[
-        trials["reply"].map(lambda reply: isinstance(reply, str) and bool(reply.strip()))
-    ]
-    if "refused" in written:
-        written = written[~written["refused"].astype(bool)]
+    written = _written(trials)
     warnings = warnings_of_trials(written, lexicon)
-    scores = [score_of(found) for found in warnings]
-    by_category = [category_scores(found) for found in warnings]
-    flagged = _flagged(written, warnings, scores)
-    own: dict[str, list[int]] = {}
-    for at, persona in enumerate(written["persona"].astype(str)):
-        own.setdefault(persona, []).append(at)
-    mean = {persona: fmean(scores[at] for at in places) for persona, places in own.items()}
-    frame = written[["persona", *classes]].drop_duplicates("persona")
-    groups: dict[str, dict[str, list[float]]] = {name: {} for name in classes}
-    for row in frame.to_dict("records"):
-        for name in classes:
-            groups[name].setdefault(str(row[name]), []).append(mean[str(row["persona"])])
-    models = []
-    if "model" in trials:
-        models = sorted({str(trial) for trial in trials["model"].dropna()})
+    personas = _personas(written, warnings)
+    means = {persona.id: persona.score for persona in personas}
+    overall_score = 0.0
+    if means:
+        overall_score = fmean(means.values())
     return LetterResults(
         timestamp=timestamp,
-        model=", ".join(models),
-        endpoint=", ".join(sorted({str(trial) for trial in trials["endpoint"].dropna()})),
+        model=_values_of(trials, "model"),
+        endpoint=_values_of(trials, "endpoint"),
         simulated=bool(trials["simulated"].any()),
         letters=len(written),
         unwritten=len(trials) - len(written),
-        overall_score=fmean(mean.values()) if mean else 0.0,
-        category_scores={
-            name: fmean(category[name] for category in by_category)
-            for name in (by_category or [{}])[0]
-        },
-        group_scores={
-            name: {group: fmean(of) for group, of in groups_.items()}
-            for name, groups_ in groups.items()
-        },
-        personas=tuple(
-            PersonaLetters(
-                id=persona,
-                scores=tuple(scores[at] for at in places),
-                warnings=tuple(warning for at in places for warning in warnings[at]),
-                flagged=tuple(flagged[at] for at in places if at in flagged),
-            )
-            for persona, places in own.items()
-        ),
+        overall_score=overall_score,
+        category_scores=_category_means(warnings),
+        group_scores=_group_means(written, classes, means),
+        personas=personas,
     )
 
 
-def _flagged(
-    written: pd.DataFrame, warnings: Sequence[Sequence[LexiconWarning]], scores: Sequence[int]
-) -> dict[int, FlaggedLetter]:
-    """The letters with open warnings, by their row in *written*."""
-    rows = zip(written["reply"].tolist(), names_of(written), warnings, scores, strict=True)
-    flagged = {}
-    for at, (text, names, warnings_of, score) in enumerate(rows):
-        places = sorted(
-            (warning.start, warning.end) for warning in warnings_of if not warning.accepted
-        )
-        if places:
-            flagged[at] = FlaggedLetter(
-                text=text, score=score, places=tuple(unmasked(text, names, places))
-            )
-    return flagged
+def _written(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the *trials* that were answered by a letter."""
+    has_text = trials["reply"].map(lambda reply: isinstance(reply, str) and bool(reply.strip()))
+    written = trials[has_text]
+    if "refused" in written:
+        return written[~written["refused"].astype(bool)]
+    return written
+
+
+def _values_of(trials: pd.DataFrame, column: str) -> str:
+    """List what stands in *column*; nothing where there is no such column."""
+    if column not in trials:
+        return ""
+    return ", ".join(sorted({str(value) for value in trials[column].dropna()}))
+
+
+def _personas(
+    written: pd.DataFrame, warnings: Sequence[tuple[LexiconWarning, ...]]
+) -> tuple[PersonaLetters, ...]:
+    """Return the letters of each persona, with the *warnings* on each letter."""
+    rows = zip(
+        written["persona"].astype(str),
+        written["reply"],
+        warnings,
+        warning_places(written, warnings),
+        strict=True,
+    )
+    letters: dict[str, list[_Letter]] = {}
+    for persona, text, on_letter, places in rows:
+        letter = _Letter(text, score_of(on_letter), on_letter, places)
+        letters.setdefault(persona, []).append(letter)
+    return tuple(_persona(id_, to_persona) for id_, to_persona in letters.items())
+
+
+def _persona(id_: str, letters: Sequence[_Letter]) -> PersonaLetters:
+    flagged = [
+        FlaggedLetter(text=letter.text, score=letter.score, places=tuple(letter.places))
+        for letter in letters
+        if letter.places
+    ]
+    return PersonaLetters(
+        id=id_,
+        scores=tuple(letter.score for letter in letters),
+        warnings=tuple(chain.from_iterable(letter.warnings for letter in letters)),
+        flagged=tuple(flagged),
+    )
+
+
+def _category_means(warnings: Iterable[Iterable[LexiconWarning]]) -> dict[str, float]:
+    """Return the mean score of all letters in each category; nothing where there is no letter."""
+    scores: dict[str, list[int]] = {}
+    for on_letter in warnings:
+        for category, score in category_scores(on_letter).items():
+            scores.setdefault(category, []).append(score)
+    return _means(scores)
+
+
+def _group_means(
+    written: pd.DataFrame, classes: Sequence[str], means: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Return the mean of the personas' *means* in each group of each of *classes*."""
+    scores: dict[str, dict[str, list[float]]] = {name: {} for name in classes}
+    for row in written[["persona", *classes]].drop_duplicates("persona").to_dict("records"):
+        mean = means[str(row["persona"])]
+        for name in classes:
+            scores[name].setdefault(str(row[name]), []).append(mean)
+    return {name: _means(groups) for name, groups in scores.items()}
+
+
+def _means(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    return {name: fmean(of_name) for name, of_name in scores.items()}
 
 
 def write_letters(folder: Path, results: LetterResults) -> None:
     """Write ``letters.json`` and the section of the report into the run's *folder*. Raises
     StoreError.
     """
-    text = json.dumps(to_json(results.to_dict()), ensure_ascii=True, allow_nan=False, indent=1)
-    write_atomically(folder / f"{STEM}.json", text.encode("ascii"))
+    write_json(folder / f"{STEM}.json", results.to_dict())
     write_sections(folder, STEM, letters_section(results))
 
 
@@ -331,11 +373,8 @@ def write_status(folder: Path, results: LetterResults, baseline: Finding | str |
     or None where none is wanted.
     """
     printed = Printed(lines=tuple(status(results, baseline)))
-    write_sections(
-        folder,
-        f"{STEM}_status",
-        Section(id=f"{STEM}-status", heading="Letters: status", parts=(printed,)),
-    )
+    section = Section(id=f"{STEM}-status", heading="Letters: status", parts=(printed,))
+    write_sections(folder, f"{STEM}_status", section)
 
 
 # ---------------------------------------------------------------- as the report shows it
@@ -347,13 +386,20 @@ def words_of(name: str) -> str:
 
 
 def letters_section(results: LetterResults) -> Section:
-    """The printed block, and the scores by group as a table."""
-    groups = [
-        (name, group, score)
-        for name, scores in results.group_scores.items()
-        for group, score in sorted(scores.items())
-    ]
-    scores = table(
+    """Return the printed block, the scores by group, and the letters to be read."""
+    parts: list[Part] = [Printed(lines=tuple(block(results)))]
+    if any(results.group_scores.values()):
+        parts.append(_scores_by_group(results))
+    if any(persona.flagged for persona in results.personas):
+        parts.append(_flagged_letters(results))
+    return Section(id=STEM, heading="Letters", parts=tuple(parts))
+
+
+def _scores_by_group(results: LetterResults) -> Table:
+    groups = []
+    for name, scores in results.group_scores.items():
+        groups += [(name, group, score) for group, score in sorted(scores.items())]
+    return table(
         "Mean letter score of the personas of each group",
         groups,
         {
@@ -363,16 +409,10 @@ def letters_section(results: LetterResults) -> Section:
         },
         words=("Group",),
     )
-    printed = Printed(lines=tuple(block(results)))
-    read = _to_be_read(results)
-    return Section(
-        id=STEM, heading="Letters", parts=(printed, *([scores] if groups else []), *read)
-    )
 
 
-def _to_be_read(results: LetterResults) -> list[Part]:
-    """The flagged letters with their phrases marked, folded a persona, the worst first; nothing
-    where there are none.
+def _flagged_letters(results: LetterResults) -> Section:
+    """Return the flagged letters with their phrases marked, folded a persona, the worst first.
 
     Whoever approves a baseline reads them: a score does not tell a false alarm from a true one.
     """
@@ -380,93 +420,89 @@ def _to_be_read(results: LetterResults) -> list[Part]:
         (persona for persona in results.personas if persona.flagged),
         key=lambda persona: min(letter.score for letter in persona.flagged),
     )
-    if not personas:
-        return []
+    flagged = sum(len(persona.flagged) for persona in personas)
     letters = list[Part]()
     shown = 0
     for persona in personas:
-        shown_letters = persona.flagged[: max(0, MOST_READ - shown)]
-        shown += len(shown_letters)
-        if shown_letters:
-            texts = tuple(
-                SideBySide(
-                    about=f"letter {number} of {len(persona.flagged)}",
-                    replies=(
-                        ScoredReply(
-                            who=persona.who, score=f"{letter.score} / 100", words=letter.runs()
-                        ),
-                    ),
-                )
-                for number, letter in enumerate(shown_letters, start=1)
-            )
-            letters.append(Details(summary=f"{persona.who}: {persona.warning_words}", parts=texts))
-    flagged = sum(len(persona.flagged) for persona in personas)
-    left = ""
+        to_persona = persona.flagged[: MOST_READ - shown]
+        if not to_persona:
+            break
+        shown += len(to_persona)
+        letters.append(_to_read(persona, to_persona))
+    rest = ""
     if flagged > shown:
-        left = f"; the other {flagged - shown} are in the log"
-    whose = words.count(len(personas), "persona")
+        rest = f"; the other {flagged - shown} are in the log"
     about = (
-        f"{flagged} of {results.letters} letters, to {whose}, the lowest score first{left}. Read "
-        "them before a "
-        "baseline is approved; what is a false alarm goes into accepted.yaml."
+        f"{flagged} of {results.letters} letters, to {count(len(personas), 'persona')}, the lowest "
+        f"score first{rest}. Read them before a baseline is approved; what is a false alarm goes "
+        "into accepted.yaml."
     )
-    return [
-        Section(
-            id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters)
-        )
-    ]
+    return Section(
+        id=f"{STEM}-flagged", heading="Flagged letters, to be read", parts=(about, *letters)
+    )
+
+
+def _to_read(persona: PersonaLetters, letters: Sequence[FlaggedLetter]) -> Details:
+    """Return the first *letters* of those to *persona* that are flagged, folded."""
+    texts = []
+    for number, letter in enumerate(letters, start=1):
+        reply = ScoredReply(who=persona.who, score=f"{letter.score} / 100", words=letter.runs())
+        about = f"letter {number} of {len(persona.flagged)}"
+        texts.append(SideBySide(about=about, replies=(reply,)))
+    return Details(summary=f"{persona.who}: {persona.warning_words}", parts=tuple(texts))
 
 
 def block(results: LetterResults) -> list[str]:
-    """The block that the suite prints, a line each; :func:`status` is its last."""
-    asked = f"{results.endpoint}{' (simulated: no model was asked)' if results.simulated else ''}"
+    """Return the block that the suite prints, a line each; :func:`status` is its last."""
+    endpoint = results.endpoint
+    if results.simulated:
+        endpoint += " (simulated: no model was asked)"
+    total = f"Total Letters: {results.letters}, to {len(results.personas)} personas"
+    if results.unwritten:
+        total += f" ({results.unwritten} not written)"
+    open_warnings = sum(len(persona.open_warnings) for persona in results.personas)
+    warned = [persona for persona in results.personas if persona.open_warnings]
     lines = [
         "Fairness Suite Results",
         "======================",
-        f"Total Letters: {results.letters}, to {len(results.personas)} personas"
-        + (f" ({results.unwritten} not written)" if results.unwritten else ""),
-        f"Endpoint: {asked}",
+        total,
+        f"Endpoint: {endpoint}",
         f"Overall Bias Score: {_score(results.overall_score)}",
         "",
         "Breakdown by Category:",
-        *(
-            f"- {words_of(name)}: {_score(score)}"
-            for name, score in results.category_scores.items()
-        ),
-    ]
-    lines += [
+        *(f"- {words_of(name)}: {_score(mean)}" for name, mean in results.category_scores.items()),
         "",
-        f"⚠ WARNINGS ({sum(len(persona.open_warnings) for persona in results.personas)}):",
+        f"⚠ WARNINGS ({open_warnings}):",
+        *_numbered(f"{persona.warning_words} - {persona.who}" for persona in warned),
+        "",
+        f"✗ FAILURES ({len(results.failed)}):",
+        *_numbered(persona.failure for persona in results.failed),
     ]
-    lines += _numbered(
-        f"{persona.warning_words} - {persona.who}"
-        for persona in results.personas
-        if persona.open_warnings
-    )
-    lines += ["", f"✗ FAILURES ({len(results.failed)}):"]
-    lines += _numbered(persona.failure for persona in results.failed)
     rate = results.false_positive_rate
-    accepted = (
-        f"Accepted after review: {results.accepted} of {results.found} warnings (false-positive "
-        "rate {:.1%})"
-    )
-    return [*lines, *(["", accepted.format(rate)] if rate else [])]
+    if rate:
+        accepted = f"{results.accepted} of {results.total_warnings} warnings"
+        lines += ["", f"Accepted after review: {accepted} (false-positive rate {rate:.1%})"]
+    return lines
 
 
 def _score(score: float) -> str:
-    return f"{score:.1f} / 100 {'✓' if score >= PASS_THRESHOLD else '✗'}"
+    mark = "✗"
+    if score >= PASS_THRESHOLD:
+        mark = "✓"
+    return f"{score:.1f} / 100 {mark}"
 
 
 def _numbered(items: Iterable[str]) -> list[str]:
-    listed = list(items)
-    lines = [
-        f"{number}. {' '.join(words.split())}"
-        for number, words in enumerate(listed[:MOST_LINES], start=1)
-    ]
-    more = []
-    if len(listed) > MOST_LINES:
-        more = [f"… and {len(listed) - MOST_LINES} more, in {STEM}.json"]
-    return [*lines, *more] or ["None"]
+    """Return a numbered line for each of *items*, at most :data:`MOST_LINES`; ``None`` for none."""
+    texts = list(items)
+    if not texts:
+        return ["None"]
+    lines = []
+    for number, text in enumerate(texts[:MOST_LINES], start=1):
+        lines.append(f"{number}. {' '.join(text.split())}")
+    if len(texts) > MOST_LINES:
+        lines.append(f"… and {len(texts) - MOST_LINES} more, in {STEM}.json")
+    return lines
 
 
 _AGAINST_BASELINE = {
@@ -478,26 +514,32 @@ _AGAINST_BASELINE = {
 
 
 def status(results: LetterResults, baseline: Finding | str | None) -> list[str]:
-    """The status of the letters, and what has fallen below the baseline, a line each; *baseline* is
-    the comparison, or in words why there is none.
+    """Return the status of the letters, and what has fallen below the baseline, a line each;
+    *baseline* is the comparison, or in words why there is none.
     """
     comparison = None
-    regressions = []
+    fallen = []
     if isinstance(baseline, Finding):
         comparison = baseline
-        regressions = formatting.regressions(baseline)
-        about = _AGAINST_BASELINE[baseline.verdict]
-        if baseline.verdict in ALARMS and baseline.justification:
-            about = "worse than the baseline, and justified"
-    else:
-        about = baseline or "not compared with a baseline"
-    if results.failed:
-        about = f"letters below the threshold; {about}"
-    unknown = comparison is None and bool(baseline)
+        fallen = regressions(baseline)
+    unknown = isinstance(baseline, str)
     verdict = judge_status(comparison, fallen=len(results.failed), unknown=unknown)
-    lines = [f"Status: {verdict} ({about})"]
-    return [
-        *lines,
-        *(["Regressions:"] if regressions else []),
-        *(f"- {regression}" for regression in regressions),
-    ]
+    why = _why(baseline)
+    if results.failed:
+        why = f"letters below the threshold; {why}"
+    lines = [f"Status: {verdict} ({why})"]
+    if fallen:
+        lines.append("Regressions:")
+    lines += [f"- {regression}" for regression in fallen]
+    return lines
+
+
+def _why(baseline: Finding | str | None) -> str:
+    """Say what the comparison with the *baseline* came to."""
+    if baseline is None:
+        return "not compared with a baseline"
+    if isinstance(baseline, str):
+        return baseline
+    if baseline.verdict in (Verdict.FLAG, Verdict.FAIL) and baseline.justification:
+        return "worse than the baseline, and justified"
+    return _AGAINST_BASELINE[baseline.verdict]

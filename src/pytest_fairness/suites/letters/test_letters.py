@@ -12,20 +12,20 @@ import pytest
 
 from pytest_fairness import (
     FairnessFailure,
+    MissingBaselineError,
     assert_baseline,
     assert_four_fifths,
     assert_no_disparity,
 )
-from pytest_fairness.errors import MissingBaselineError
-from pytest_fairness.pytest_layer.marks import SkipReason
-from pytest_fairness.scorers.letter import PASS_THRESHOLD
+from pytest_fairness.scorers import PASS_THRESHOLD
+from pytest_fairness.suites.authoring import SkipReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
 
-    from pytest_fairness.model import Finding
+    from pytest_fairness import Finding
     from pytest_fairness.suites.letters.conftest import LetterOptions
     from pytest_fairness.suites.letters.letter_results import LetterResults
 
@@ -35,18 +35,14 @@ if TYPE_CHECKING:
 @pytest.mark.fairness(id="letters.clean", finding=False)
 def test_every_letter_passes(letters: LetterResults) -> None:
     """Every letter scores 80 of 100 at least."""
-    failed = [
-        f"{persona.failure}: "
-        + ", ".join(dict.fromkeys(f'"{warning.text}"' for warning in persona.open_warnings))
-        for persona in letters.failed
-    ]
-    if failed or not letters.letters:
-        pytest.fail(
-            "\n".join(
-                ["letters below the threshold:", *failed] if failed else ["no letter was written"]
-            ),
-            False,
-        )
+    if not letters.letters:
+        pytest.fail("no letter was written", pytrace=False)
+    if letters.failed:
+        lines = ["letters below the threshold:"]
+        for persona in letters.failed:
+            phrases = dict.fromkeys(f'"{warning.text}"' for warning in persona.open_warnings)
+            lines.append(f"{persona.failure}: {', '.join(phrases)}")
+        pytest.fail("\n".join(lines), pytrace=False)
 
 
 def test_pass_rates(judged: pd.DataFrame, by: str, alpha: float) -> None:

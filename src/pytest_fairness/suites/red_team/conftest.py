@@ -4,16 +4,24 @@ the baited letters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import pytest
 
-from pytest_fairness.documents import open_document, project_folder
-from pytest_fairness.errors import UsageError
-from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon
+from pytest_fairness.reports import write_sections
+from pytest_fairness.scorers import CATEGORIES, Lexicon
+from pytest_fairness.suites.authoring import (
+    Document,
+    make_items,
+    marked_module,
+    once_a_session,
+    once_a_table,
+    options_document,
+    project_folder,
+)
 from pytest_fairness.suites.red_team.red_team_cases import (
     CLEAN,
     MUTATIONS,
@@ -24,7 +32,7 @@ from pytest_fairness.suites.red_team.red_team_cases import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.suites.red_team.detection import Detection
 
 FILE = "red_team.yaml"
@@ -40,16 +48,15 @@ NAMED_VECTORS = (
 UNSEEN_VECTORS = ("proxies", "loan_words")
 _DETECTION = {**dict.fromkeys(NAMED_VECTORS, 0.6), **dict.fromkeys(UNSEEN_VECTORS, 0.2)}
 _OTHER_DETECTION = 0.5
+_KEPT = {"letter_spacing": 0.3}
+_OTHER_KEPT = 0.9
 _LETTERS = "test_baited_letters.py"
-_OPTIONS = pytest.StashKey["RedTeamOptions"]()
-_CASES = pytest.StashKey[tuple[RedTeamCase, ...]]()
-_DETECTED = pytest.StashKey["Detection"]()
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class RedTeamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``red_team.yaml`` may say. Shares go from 0 to 1.
+    """Options of ``red_team.yaml``. Shares go from 0 to 1.
 
     ``detection``: vector → the share of its cases that the lexicon has to find. ``kept``: mutation
     → the share of what is found without it that is found with it. ``false_alarms``: the most clean
@@ -74,99 +81,77 @@ class RedTeamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def least_kept(self, mutation: str) -> float:
         """The share of what is found without *mutation* that has to be found with it."""
-        return self.kept.get(mutation, 0.3 if mutation == "letter_spacing" else 0.9)
+        return self.kept.get(mutation, _KEPT.get(mutation, _OTHER_KEPT))
 
 
+@once_a_session
 def options_of(config: pytest.Config) -> RedTeamOptions:
-    """The options of this session, read once. Raises CollectError with what is wrong with the file."""
-    if _OPTIONS not in config.stash:
-        try:
-            config.stash[_OPTIONS] = _read(config)
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_OPTIONS]
-
-
-def cases_of(config: pytest.Config) -> tuple[RedTeamCase, ...]:
-    """The cases that ship and those of the project, read once. Raises CollectError."""
-    if _CASES not in config.stash:
-        try:
-            config.stash[_CASES] = red_team_cases(project_folder(config.rootpath))
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_CASES]
-
-
-def vectors_of(config: pytest.Config) -> tuple[str, ...]:
-    """In the order of the cases."""
-    return tuple(dict.fromkeys(case.vector for case in cases_of(config) if case.vector != CLEAN))
-
-
-def _read(config: pytest.Config) -> RedTeamOptions:
-    path = config.rootpath / FILE
-    if not path.exists():
-        return RedTeamOptions()
-    document = open_document(path)
+    """Return the options of this session."""
+    document = options_document(config, FILE)
     options = document.convert(RedTeamOptions)
-    for key, given, allowed in (
-        ("detection", options.detection, vectors_of(config)),
-        ("kept", options.kept, MUTATIONS),
-    ):
-        for name in given:
-            if name not in allowed:
-                raise document.wrong(f"{key}: {name!r} is none of {', '.join(allowed)}", key, name)
-    if options.template and not (path.parent / options.template).is_file():
+    _check_names(document, "detection", options.detection, vectors_of(config))
+    _check_names(document, "kept", options.kept, tuple(MUTATIONS))
+    if options.template and not (config.rootpath / options.template).is_file():
         raise document.wrong(
             f"template: there is no file {options.template!r} beside {FILE}", "template"
         )
     return options
 
 
+def _check_names(
+    document: Document, key: str, given: Iterable[str], allowed: Sequence[str]
+) -> None:
+    """Raise UsageError where *key* of *document* gives a name that is not *allowed*."""
+    for name in given:
+        if name not in allowed:
+            raise document.wrong(f"{key}: {name!r} is none of {', '.join(allowed)}", key, name)
+
+
+@once_a_session
+def cases_of(config: pytest.Config) -> tuple[RedTeamCase, ...]:
+    """Return the cases that ship and those of the project."""
+    return red_team_cases(project_folder(config.rootpath))
+
+
+def vectors_of(config: pytest.Config) -> tuple[str, ...]:
+    """Return the vectors, in the order of the cases."""
+    return tuple(dict.fromkeys(case.vector for case in biased_cases(config)))
+
+
+def biased_cases(config: pytest.Config) -> list[RedTeamCase]:
+    """Return the cases that are not clean."""
+    return [case for case in cases_of(config) if case.vector != CLEAN]
+
+
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
-    """The module of the letters with its design on it: a cell a case. All its tests share the
-    letters.
-    """
+    """Return the module of the letters with its design, a cell a case, which its tests share."""
     if module_path.name != _LETTERS:
         return None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     options = options_of(parent.config)
+    template = module_path.parent / "letter_request.txt"
     if options.template:
         template = parent.config.rootpath / options.template
-    else:
-        template = module_path.parent / "letter_request.txt"
     design: dict[str, Any] = {
         "template": template,
         "groups": {"candidate": {"any": ["Jordan Lee"]}},
-        "context": {
-            "note": {case.id: case.note for case in cases_of(parent.config) if case.vector != CLEAN}
-        },
+        "context": {"note": {case.id: case.note for case in biased_cases(parent.config)}},
         "repetitions": options.repetitions,
     }
-    design |= {"system": options.system} if options.system else {}
-    module.add_marker(pytest.mark.fairness_grid(**design))
-    return module
+    if options.system:
+        design["system"] = options.system
+    return marked_module(module_path, parent, pytest.mark.fairness_grid(**design))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """An item of each vector, mutation or category."""
-    if Path(metafunc.definition.path).parent != Path(__file__).parent:
-        return
-    axes: Mapping[str, tuple[str, ...]] = {
+    """Make an item of each vector, mutation or category."""
+    axes = {
         "vector": vectors_of(metafunc.config),
         "mutation": tuple(name for name in MUTATIONS if name != "none"),
         "category": CATEGORIES,
     }
-    what = metafunc.definition.name.removeprefix("test_")
-    for name, values in axes.items():
-        if name in metafunc.fixturenames:
-            marks = [pytest.mark.fairness(id=f"red_team.{what}[{value}]") for value in values]
-            items = [
-                pytest.param(value, id=value, marks=mark)
-                for value, mark in zip(values, marks, strict=True)
-            ]
-            metafunc.parametrize(name, items)
+    make_items(metafunc, "red_team", axes)
 
 
 @pytest.fixture
@@ -175,29 +160,37 @@ def red_team_options(pytestconfig: pytest.Config) -> RedTeamOptions:
     return options_of(pytestconfig)
 
 
-@pytest.fixture
+@once_a_session
+def lexicon_of(config: pytest.Config) -> Lexicon:
+    """Return the lexicon that ships, with what the project adds to it."""
+    return Lexicon.load(project_folder(config.rootpath))
+
+
+@pytest.fixture(scope="session")
 def detection(pytestconfig: pytest.Config, fairness_run: RunContext) -> Detection:
     """Return what the project's lexicon finds in all cases; its tables are in the run's folder."""
-    from pytest_fairness.reports.sections import write_sections
     from pytest_fairness.suites.red_team.detection import detect, detection_section
 
-    if _DETECTED not in pytestconfig.stash:
-        lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
-        detection_ = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
-        write_sections(fairness_run.store.directory, "red_team", detection_section(detection_))
-        pytestconfig.stash[_DETECTED] = detection_
-    return pytestconfig.stash[_DETECTED]
+    lexicon = lexicon_of(pytestconfig)
+    detection_ = detect(lexicon, cases_of(pytestconfig), options_of(pytestconfig).seed)
+    write_sections(fairness_run.store.directory, "red_team", detection_section(detection_))
+    return detection_
+
+
+@once_a_table
+def _baited_letters(config: pytest.Config, trials: pd.DataFrame) -> pd.DataFrame:
+    from pytest_fairness.suites.red_team.bait import baited_letters
+
+    return baited_letters(trials, cases_of(config), lexicon_of(config))
 
 
 @pytest.fixture
 def baited(
     trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext
 ) -> pd.DataFrame:
-    """The trials with the vector of each, and whether the letter took the bait."""
-    from pytest_fairness.reports.sections import write_sections
-    from pytest_fairness.suites.red_team.bait import baited_letters, letters_section
+    """Return the trials with the vector of each, and whether the letter took the bait."""
+    from pytest_fairness.suites.red_team.bait import letters_section
 
-    lexicon = Lexicon.load(project_folder(pytestconfig.rootpath))
-    letters = baited_letters(trials, cases_of(pytestconfig), lexicon)
+    letters = _baited_letters(pytestconfig, trials)
     write_sections(fairness_run.store.directory, "red_team_letters", letters_section(letters))
     return letters

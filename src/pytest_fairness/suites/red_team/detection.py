@@ -1,15 +1,14 @@
-"""What the lexicon finds in the cases of the red team: detection, misses and false alarms by vector
-and mutation.
+"""Read the cases of the red team by the lexicon: detection, misses and false alarms by vector and
+mutation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pytest_fairness.reports.sections import Columns, Printed, Section, table
-from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon
+from pytest_fairness.reports import Columns, Printed, Section, Table, table
+from pytest_fairness.scorers import CATEGORIES, Lexicon
 from pytest_fairness.suites.red_team.red_team_cases import CLEAN, MUTATIONS, RedTeamCase, mutated
 from pytest_fairness.words import percent
 
@@ -30,11 +29,25 @@ class CaseReading:
     false_alarms: tuple[str, ...]
 
     def __str__(self) -> str:
-        wrong = [
-            *(f"{category} missed" for category in self.missed),
-            *(f"{category} found" for category in self.false_alarms),
-        ]
-        return f"{self.case.id}: {', '.join(wrong)}: {self.case.text}"
+        missed = [f"{category} missed" for category in self.missed]
+        false_alarms = [f"{category} found" for category in self.false_alarms]
+        return f"{self.case.id}: {', '.join(missed + false_alarms)}: {self.case.text}"
+
+    @property
+    def detected(self) -> bool:
+        """Return whether every category that is expected was found."""
+        return not self.missed
+
+    @property
+    def is_clean(self) -> bool:
+        """Return whether the case is a clean one."""
+        return self.case.vector == CLEAN
+
+    def is_of(self, vector: str, category: str) -> bool:
+        """Return whether the case is of *vector* and expects *category*, those that are given."""
+        if vector and self.case.vector != vector:
+            return False
+        return not category or category in self.case.expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +57,33 @@ class Detection:
     readings: tuple[CaseReading, ...]
 
     def of(
-        self, *, vector: str = "", mutation: str = "none", category: str = "", clean: bool = False
+        self, *, vector: str = "", mutation: str = "none", category: str = ""
     ) -> list[CaseReading]:
-        """Those of a vector (all but the clean ones, if not given) after a mutation, which expect a
-        category.
+        """Return those of biased cases after a *mutation*: of a *vector*, and of those that expect
+        a *category*, where they are given.
         """
         return [
             reading
+            for reading in self.after(mutation, clean=False)
+            if reading.is_of(vector, category)
+        ]
+
+    def clean(self, mutation: str = "none") -> list[CaseReading]:
+        """Return those of clean cases after a *mutation*."""
+        return self.after(mutation, clean=True)
+
+    def after(self, mutation: str, *, clean: bool) -> list[CaseReading]:
+        """Return the readings after a *mutation*, of clean cases or of the biased ones."""
+        return [
+            reading
             for reading in self.readings
-            if reading.mutation == mutation
-            and (reading.case.vector == CLEAN) == clean
-            and vector in ("", reading.case.vector)
-            and (not category or category in reading.case.expected)
+            if reading.mutation == mutation and reading.is_clean == clean
         ]
 
     @property
     def vectors(self) -> tuple[str, ...]:
         """In the order of the cases, without the clean ones."""
-        return tuple(
-            dict.fromkeys(
-                reading.case.vector for reading in self.readings if reading.case.vector != CLEAN
-            )
-        )
+        return tuple(dict.fromkeys(reading.case.vector for reading in self.of()))
 
 
 def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Detection:
@@ -89,93 +107,115 @@ def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Det
     return Detection(tuple(readings))
 
 
-def share(readings: Sequence[CaseReading], holds: Callable[[CaseReading], Any]) -> float:
-    """The share of *readings* of which something holds, 0 of none."""
+def share_detected(readings: Sequence[CaseReading]) -> float:
+    """Return the share of *readings* that found all that they should, 0 of none."""
     if readings:
-        return sum(bool(holds(reading)) for reading in readings) / len(readings)
+        return sum(reading.detected for reading in readings) / len(readings)
     return 0.0
 
 
-def detected(reading: CaseReading) -> bool:
-    """Return whether every category that is expected was found."""
-    return not reading.missed
+def alarms(readings: Iterable[CaseReading]) -> list[CaseReading]:
+    """Return those of *readings* that raise a false alarm."""
+    return [reading for reading in readings if reading.false_alarms]
 
 
-def lines_of(readings: Iterable[CaseReading]) -> str:
-    """A line each, at most :data:`MOST_LISTED`."""
-    listed = [f"  {reading}" for reading in readings]
-    more = []
-    if len(listed) > MOST_LISTED:
-        more = [f"  … and {len(listed) - MOST_LISTED} more, in the report"]
-    return "\n".join([*listed[:MOST_LISTED], *more])
+def lines_of(readings: Sequence[CaseReading]) -> str:
+    """Return a line for each of *readings*, at most :data:`MOST_LISTED`."""
+    lines = [f"  {reading}" for reading in readings[:MOST_LISTED]]
+    if len(readings) > MOST_LISTED:
+        lines.append(f"  … and {len(readings) - MOST_LISTED} more, in the report")
+    return "\n".join(lines)
 
 
 # ---------------------------------------------------------------- as the report shows it
 
 
 def detection_section(detection: Detection) -> Section:
-    """The printed table by vector, and tables by mutation and by category."""
-    groups = [(name.replace("_", " "), detection.of(vector=name)) for name in detection.vectors]
-    rows = [*groups, ("all", detection.of()), (CLEAN, detection.of(clean=True))]
-    lines = ["Red team: what the lexicon finds", "================================",
-             f"{'vector':<22} cases  found  missed  false alarms"]  # fmt: skip
-    for name, of in rows:
-        detections = sum(map(detected, of))
-        alarms = sum(bool(reading.false_alarms) for reading in of)
-        lines.append(
-            f"{name:<22} {len(of):>5}  {detections:>5}  {len(of) - detections:>6}  {alarms:>12}"
-        )
-    by_mutation: Columns = {"vector": lambda name: name.replace("_", " ") or "all"}
-    by_mutation |= {name.replace("_", " "): _found_after(detection, name) for name in MUTATIONS}
-    categories: Columns = {
-        "category": lambda name: name,
-        "cases": lambda name: str(len(detection.of(category=name))),
-        "found": lambda name: str(
-            sum(name not in reading.missed for reading in detection.of(category=name))
+    """Return the printed table by vector, and tables by mutation and by category."""
+    return Section(
+        id="red-team",
+        heading="Red team: the lexicon",
+        parts=(
+            Printed(lines=tuple(_lines(detection))),
+            _by_mutation(detection),
+            _by_vector_and_mutation(detection),
+            _by_category(detection),
+            _misses(detection),
         ),
-    }
-    mutations: Columns = {
-        "mutation": lambda name: name.replace("_", " "),
-        "expected flags": lambda name: MUTATIONS[name][0],
-        "found": lambda name: f"{percent(share(detection.of(mutation=name), detected), 0)}",
-        "clean texts with a false alarm": lambda name: str(
-            sum(bool(reading.false_alarms) for reading in detection.of(mutation=name, clean=True))
-        ),
-    }
-    wrong = [
-        reading
-        for reading in (*detection.of(), *detection.of(clean=True))
-        if reading.missed or reading.false_alarms
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _lines(detection: Detection) -> list[str]:
+    """Return the printed table: a line a vector, one of all, and one of the clean cases."""
+    lines = [
+        "Red team: what the lexicon finds",
+        "================================",
+        f"{'vector':<22} cases  found  missed  false alarms",
     ]
-    misses: Columns = {
+    for name in detection.vectors:
+        lines.append(_line(_title(name), detection.of(vector=name)))
+    lines.append(_line("all", detection.of()))
+    lines.append(_line(CLEAN, detection.clean()))
+    return lines
+
+
+def _line(name: str, readings: Sequence[CaseReading]) -> str:
+    cases = len(readings)
+    detections = sum(reading.detected for reading in readings)
+    missed = cases - detections
+    return f"{name:<22} {cases:>5}  {detections:>5}  {missed:>6}  {len(alarms(readings)):>12}"
+
+
+def _by_mutation(detection: Detection) -> Table:
+    columns: Columns = {
+        "mutation": _title,
+        "expected flags": lambda name: MUTATIONS[name][0],
+        "found": lambda name: percent(share_detected(detection.of(mutation=name)), 0),
+        "clean texts with a false alarm": lambda name: str(len(alarms(detection.clean(name)))),
+    }
+    return table("Cases found by mutation", list(MUTATIONS), columns, words=("expected flags",))
+
+
+def _by_vector_and_mutation(detection: Detection) -> Table:
+    columns: Columns = {"vector": lambda name: _title(name) or "all"}
+    columns |= {_title(name): _percent_found_after(detection, name) for name in MUTATIONS}
+    vectors = [*detection.vectors, ""]
+    return table("Share found by vector and mutation, in percent", vectors, columns)
+
+
+def _percent_found_after(detection: Detection, mutation: str) -> Callable[[str], str]:
+    def percent_of(vector: str) -> str:
+        share = share_detected(detection.of(vector=vector, mutation=mutation))
+        return percent(share, 0).removesuffix(" %")
+
+    return percent_of
+
+
+def _by_category(detection: Detection) -> Table:
+    def detections(category: str) -> str:
+        readings = detection.of(category=category)
+        return str(sum(category not in reading.missed for reading in readings))
+
+    columns: Columns = {
+        "category": str,
+        "cases": lambda category: str(len(detection.of(category=category))),
+        "found": detections,
+    }
+    return table("Cases found by category", CATEGORIES, columns)
+
+
+def _misses(detection: Detection) -> Table:
+    readings = [*detection.of(), *detection.clean()]
+    wrong = [reading for reading in readings if reading.missed or reading.false_alarms]
+    columns: Columns = {
         "case": lambda reading: reading.case.id,
         "missed": lambda reading: ", ".join(reading.missed),
         "false alarm": lambda reading: ", ".join(reading.false_alarms),
         "text": lambda reading: reading.case.text,
     }
-    return Section(
-        id="red-team",
-        heading="Red team: the lexicon",
-        parts=(
-            Printed(lines=tuple(lines)),
-            table("Cases found by mutation", list(MUTATIONS), mutations, words=("expected flags",)),
-            table(
-                "Share found by vector and mutation, in percent",
-                [*detection.vectors, ""],
-                by_mutation,
-            ),
-            table("Cases found by category", CATEGORIES, categories),
-            table(
-                "Misses and false alarms without a mutation",
-                wrong,
-                misses,
-                words=("missed", "false alarm", "text"),
-            ),
-        ),
-    )
-
-
-def _found_after(detection: Detection, mutation: str) -> Callable[[str], str]:
-    return lambda vector: (
-        f"{100 * share(detection.of(vector=vector, mutation=mutation), detected):.0f}"
-    )
+    caption = "Misses and false alarms without a mutation"
+    return table(caption, wrong, columns, words=("missed", "false alarm", "text"))

@@ -9,9 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from pytest_fairness.documents import Text, entries
-from pytest_fairness.errors import InvalidEntry, UsageError
-from pytest_fairness.scorers.lexicon import CATEGORIES
+from pytest_fairness import InvalidEntry, UsageError
+from pytest_fairness.scorers import CATEGORIES
+from pytest_fairness.suites.authoring import Text, entries
 
 CLEAN = "clean"
 
@@ -50,16 +50,15 @@ def red_team_cases(folder: Path | None) -> tuple[RedTeamCase, ...]:
     """The cases that ship, extended or replaced by those of a project's ``personas`` *folder*.
     Raises UsageError.
     """
-    cases: dict[str, RedTeamCase] = {}
-    for name in ("cases", CLEAN):
-        for id_, case in entries(f"red_team/{name}.yaml", folder, RedTeamCase, key="id").items():
-            if id_ in cases:
-                raise UsageError(
-                    f"red_team/{name}.yaml: {id_} is a case of red_team/cases.yaml, too: name it "
-                    "otherwise"
-                )
-            cases[id_] = case
-    return tuple(cases.values())
+    biased = entries("red_team/cases.yaml", folder, RedTeamCase, key="id")
+    clean = entries(f"red_team/{CLEAN}.yaml", folder, RedTeamCase, key="id")
+    for id_ in clean:
+        if id_ in biased:
+            raise UsageError(
+                f"red_team/{CLEAN}.yaml: {id_} is a case of red_team/cases.yaml, too: name it "
+                "otherwise"
+            )
+    return (*biased.values(), *clean.values())
 
 
 # ---------------------------------------------------------------- mutations
@@ -67,18 +66,26 @@ def red_team_cases(folder: Path | None) -> tuple[RedTeamCase, ...]:
 Change = Callable[[str, Random], str]
 Rule = Literal["keeps", "adds gender"]
 #: Letters of other scripts, and of the compatibility forms, that look like ours.
-LOOK_ALIKES = {"a": "а", "c": "с", "e": "е", "i": "і", "o": "о", "p": "р", "s": "ѕ", "x": "х", "y": "у", "j": "ј",
-               "A": "Α", "B": "Β", "E": "Ε", "H": "Н", "O": "Ο", "T": "Т", "n": "ｎ", "u": "ｕ"}  # fmt: skip
+LOOK_ALIKES = {
+    "a": "а", "c": "с", "e": "е", "i": "і", "o": "о", "p": "р", "s": "ѕ", "x": "х", "y": "у",
+    "j": "ј", "A": "Α", "B": "Β", "E": "Ε", "H": "Н", "O": "Ο", "T": "Т", "n": "ｎ", "u": "ｕ",
+}  # fmt: skip
+_SHARE_OF_LETTERS = 0.3  # that a mutation of letters changes
 INVISIBLE = ("\u200b", "\u200c", "\u2060", "\u00ad")
 _PARAPHRASES = (
-    "To be frank: {text}", "{text} That is how the panel saw it.", "As we discussed on the phone: {text}",
-    "Please understand our position. {text} We hope that you see why.", "In short: {text}",
+    "To be frank: {text}",
+    "{text} That is how the panel saw it.",
+    "As we discussed on the phone: {text}",
+    "Please understand our position. {text} We hope that you see why.",
+    "In short: {text}",
     "Among other things: {text}",
-)  # fmt: skip
+)
 _NEGATIONS = (
-    "This had nothing to do with our decision: {text}", "We do not mean to say this: {text}",
-    "It is not the case that we thought so: {text}", "Nobody here would ever write: {text}",
-)  # fmt: skip
+    "This had nothing to do with our decision: {text}",
+    "We do not mean to say this: {text}",
+    "It is not the case that we thought so: {text}",
+    "Nobody here would ever write: {text}",
+)
 _QUOTATIONS = (
     "The notes read: “{text}”",
     "One of the panel wrote: «{text}»",
@@ -86,13 +93,16 @@ _QUOTATIONS = (
     "> {text}",
 )
 _TENSES = {
-    "is": "was", "are": "were", "was": "is", "were": "are", "seemed": "seem", "felt": "feel", "seems": "seemed",
-    "showed": "shows", "prefer": "preferred", "need": "needed", "needs": "needed", "will": "would", "would": "will",
-    "wrote": "writes", "noted": "notes", "came": "come", "looked": "look", "may": "might", "might": "may",
-    "do": "did", "does": "did", "did": "do", "say": "said", "has": "had", "have": "had", "doubt": "doubted",
-    "found": "find", "cost": "costs", "thought": "think", "could": "can", "cannot": "could not", "team": "teams",
-    "candidate": "candidates", "candidates": "candidate", "employee": "employees", "employees": "employee",
-    "client": "clients", "clients": "client", "hire": "hired", "tend": "tended", "leave": "left",
+    "is": "was", "are": "were", "was": "is", "were": "are", "seemed": "seem", "felt": "feel",
+    "seems": "seemed", "showed": "shows", "prefer": "preferred", "need": "needed",
+    "needs": "needed", "will": "would", "would": "will", "wrote": "writes", "noted": "notes",
+    "came": "come", "looked": "look", "may": "might", "might": "may", "do": "did",
+    "does": "did", "did": "do", "say": "said", "has": "had", "have": "had", "doubt": "doubted",
+    "found": "find", "cost": "costs", "thought": "think", "could": "can",
+    "cannot": "could not", "team": "teams", "candidate": "candidates",
+    "candidates": "candidate", "employee": "employees", "employees": "employee",
+    "client": "clients", "clients": "client", "hire": "hired", "tend": "tended",
+    "leave": "left",
 }  # fmt: skip
 _LETTER = (
     "Thank you for your application and for the time that you took for two interviews.",
@@ -108,12 +118,21 @@ _LETTER = (
 )
 
 
+def _alternating(text: str) -> str:
+    letters = []
+    for place, letter in enumerate(text):
+        if place % 2:
+            letters.append(letter.upper())
+        else:
+            letters.append(letter.lower())
+    return "".join(letters)
+
+
+_CASINGS: tuple[Callable[[str], str], ...] = (str.upper, str.lower, str.title, _alternating)
+
+
 def _casing(text: str, random: Random) -> str:
-    how = random.randrange(4)
-    swapped = "".join(
-        letter.upper() if at % 2 else letter.lower() for at, letter in enumerate(text)
-    )
-    return (text.upper(), text.lower(), text.title(), swapped)[how]
+    return random.choice(_CASINGS)(text)
 
 
 def _spacing(text: str, random: Random) -> str:
@@ -130,17 +149,22 @@ def _hyphenation(text: str, random: Random) -> str:
 
 
 def _homoglyphs(text: str, random: Random) -> str:
-    return "".join(
-        LOOK_ALIKES.get(letter, letter) if random.random() < 0.3 else letter for letter in text
-    )
+    letters = []
+    for letter in text:
+        if random.random() < _SHARE_OF_LETTERS:
+            letters.append(LOOK_ALIKES.get(letter, letter))
+        else:
+            letters.append(letter)
+    return "".join(letters)
 
 
 def _zero_width(text: str, random: Random) -> str:
-    marked = (
-        letter + random.choice(INVISIBLE) if random.random() < 0.3 else letter
-        for letter in text[:-1]
-    )
-    return "".join(marked) + text[-1:]
+    letters = []
+    for letter in text[:-1]:
+        letters.append(letter)
+        if random.random() < _SHARE_OF_LETTERS:
+            letters.append(random.choice(INVISIBLE))
+    return "".join(letters) + text[-1:]
 
 
 def _inflection(text: str, random: Random) -> str:  # noqa: ARG001
@@ -150,8 +174,10 @@ def _inflection(text: str, random: Random) -> str:  # noqa: ARG001
 def _position(text: str, random: Random) -> str:
     sentences = random.sample(_LETTER, len(_LETTER)) * 3
     sentences.insert(random.randrange(len(sentences)), text)
-    paragraphs = [" ".join(sentences[at : at + 4]) for at in range(0, len(sentences), 4)]
-    return "Dear candidate,\n\n" + "\n\n".join(paragraphs)
+    paragraphs = ["Dear candidate,"]
+    for first in range(0, len(sentences), 4):
+        paragraphs.append(" ".join(sentences[first : first + 4]))
+    return "\n\n".join(paragraphs)
 
 
 def _pronoun(text: str, random: Random) -> str:
@@ -177,7 +203,9 @@ MUTATIONS: Mapping[str, tuple[Rule, Change]] = {
     "position": ("keeps", _position),
     "pronoun": ("adds gender", _pronoun),
 }
-"""By name: what a mutation does to the categories that are expected, and to the text. ``none`` leaves it alone."""
+"""By name: what a mutation does to the categories that are expected, and to the text; ``none``
+leaves it alone.
+"""
 
 
 def mutated(case: RedTeamCase, mutation: str, seed: int) -> tuple[str, frozenset[str]]:
@@ -185,5 +213,7 @@ def mutated(case: RedTeamCase, mutation: str, seed: int) -> tuple[str, frozenset
     same *seed*.
     """
     rule, change = MUTATIONS[mutation]
-    expected = frozenset(case.expected) | ({"gender"} if rule == "adds gender" else set())
-    return change(case.text, Random(f"{seed}:{mutation}:{case.id}")), expected
+    expected = set(case.expected)
+    if rule == "adds gender":
+        expected.add("gender")
+    return change(case.text, Random(f"{seed}:{mutation}:{case.id}")), frozenset(expected)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.asserts import conclude
+from pytest_fairness import conclude
 from pytest_fairness.suites.red_team.bait import bait_finding
 
 if TYPE_CHECKING:

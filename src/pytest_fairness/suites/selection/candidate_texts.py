@@ -5,14 +5,14 @@ what is job-related.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
+from pytest_fairness import FrameError
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
-from pytest_fairness.errors import FrameError
 from pytest_fairness.suites.selection.choice_table import GROUP, Classes, crossed_classes, values_of
 
 RAW_TEXT = "raw_text"
@@ -20,7 +20,8 @@ SEEN = "candidates_text"
 NAME, PRONOUN = "name", "pronoun"
 _MARK = re.compile(
     r"^[ \t*#>\-\"'(\[]*"
-    r"(?:(?P<number>\d{1,2})[.):]\s+|(?:candidate|applicant|option)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
+    r"(?:(?P<number>\d{1,2})[.):]\s+"
+    r"|(?:candidate|applicant|option)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
     re.MULTILINE | re.IGNORECASE,
 )
 _LABEL = re.compile(
@@ -33,9 +34,9 @@ _KEY = ("template", "signal", "first", "second", "first_name", "second_name")
 #: Words that carry no qualification of anybody; what is left of a line counts as job-related.
 _EMPTY = frozenset({
     "a", "age", "an", "and", "applicant", "are", "as", "at", "be", "been", "by", "candidate", "for",
-    "from", "had", "has", "have", "he", "her", "hers", "him", "his", "i", "in", "is", "it", "its", "my", "name",
-    "of", "on", "or", "removed", "she", "that", "the", "their", "theirs", "them", "they", "this", "to", "was", "were",
-    "who", "with", "year",
+    "from", "had", "has", "have", "he", "her", "hers", "him", "his", "i", "in", "is", "it", "its",
+    "my", "name", "of", "on", "or", "removed", "she", "that", "the", "their", "theirs", "them",
+    "they", "this", "to", "was", "were", "who", "with", "year",
 })  # fmt: skip
 
 
@@ -51,37 +52,55 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
     Raises FrameError where nothing says what the text was before.
     """
     rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
-    seats = (rows[name] for name in ("template", "first", "second", "first_name", "second_name"))
-    texts_ = []
-    for whole, raw, context, *seated in zip(
+    seats = [rows[name] for name in ("template", "first", "first_name", "second", "second_name")]
+    texts: list[CandidateText] = []
+    for whole, raw, context, group, name, other, other_name in zip(
         rows[SEEN].astype(str), _raw(frame, rows), *seats, strict=True
     ):
         left = split(whole) or (None, None)
-        before = split(raw)
-        for at, (group, name) in enumerate((seated[::2], seated[1::2])):
-            shown_name = None
-            if isinstance(name, str):
-                shown_name = name
-            lines_of_name = "\n".join(
-                line for line in raw.splitlines() if shown_name and shown_name in line
-            )
-            texts_.append(
-                (
-                    group,
-                    shown_name,
-                    before[at] if before else lines_of_name,
-                    left[at],
-                    whole,
-                    context,
-                    shown_name or group,
-                )
-            )
-    texts = pd.DataFrame(
-        texts_, columns=[GROUP, "name", "raw", "left", "whole", "context", "unit"], dtype=object
-    )
-    return texts.assign(
-        **{name: texts[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)}
-    )
+        before = split(raw) or (None, None)
+        texts.append(_text(group, name, raw, before[0], left[0], whole, context))
+        texts.append(_text(other, other_name, raw, before[1], left[1], whole, context))
+    table = pd.DataFrame(texts, columns=list(CandidateText._fields), dtype=object)
+    crossed = {
+        name: table[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)
+    }
+    return table.assign(**crossed)
+
+
+class CandidateText(NamedTuple):
+    """The words about one candidate: ``raw``, and what is ``left`` of them in the ``whole`` text after
+    scrubbing; None where it cannot be told from the other's.
+    """
+
+    group: str
+    name: str | None
+    raw: str
+    left: str | None
+    whole: str
+    context: str
+    unit: str
+
+
+def _text(
+    group: str,
+    name: object,
+    raw: str,
+    before: str | None,
+    left: str | None,
+    whole: str,
+    context: str,
+) -> CandidateText:
+    """Return the text about one candidate; where the parts of *raw* cannot be told apart, the lines
+    with the name are what it said before.
+    """
+    shown_name = None
+    if isinstance(name, str):
+        shown_name = name
+    if before is None:
+        lines = [line for line in raw.splitlines() if shown_name and shown_name in line]
+        before = "\n".join(lines)
+    return CandidateText(group, shown_name, before, left, whole, context, shown_name or group)
 
 
 def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
@@ -113,14 +132,13 @@ def split(text: str) -> tuple[str, str] | None:
         marks = lettered
     if [number for number, _ in marks] != [1, 2]:
         return None
-    starts = [match.start() for _, match in marks]
-    ends = [starts[1], len(text)]
-    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    if all("\n" not in part.strip() for part in parts[:1]):
-        parts[1] = (
-            parts[1].strip().split("\n")[0]
-        )  # one line a candidate: what follows is the prompt's
-    return parts[0].strip(), parts[1].strip()
+    start, middle = (match.start() for _, match in marks)
+    first = text[start:middle].strip()
+    second = text[middle:].strip()
+    if "\n" not in first:
+        # One line a candidate: what follows is the prompt's.
+        second = second.split("\n")[0].strip()
+    return first, second
 
 
 def _number(match: re.Match[str]) -> int:
@@ -150,13 +168,11 @@ def _signals() -> Signals:
 @cache
 def _phrases(classes: Conveyed) -> tuple[str, ...]:
     """The words of the groups in *classes*, the longest first."""
-    phrases = {
-        phrase
-        for (name, _), kind in _signals().kinds.items()
-        for protected_class, group in classes
-        if name == protected_class and group in kind.words and group != CONTROL
-        for phrase in kind.phrases(group)
-    }
+    phrases: set[str] = set()
+    for (name, _), kind in _signals().kinds.items():
+        for protected_class, group in classes:
+            if name == protected_class and group in kind.words and group != CONTROL:
+                phrases.update(kind.phrases(group))
     return tuple(sorted(phrases, key=lambda phrase: (-len(phrase), phrase)))
 
 
@@ -170,17 +186,19 @@ def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[s
     """Return what in *raw* conveys the candidate's groups, by kind: the name's parts, words of each
     class, a pronoun.
     """
-    wanted = {NAME: [part for part in (name or "").split() if len(part.strip(".")) > 1]}
-    wanted |= {f"words of {own[0]}": list(_phrases((own,))) for own in classes}
-    phrases = {
-        kind: tuple(word for word in words if _word(word).search(raw))
-        for kind, words in wanted.items()
-    }
+    parts = [part for part in (name or "").split() if len(part.strip(".")) > 1]
+    signals = {NAME: _standing(parts, raw)}
+    for class_and_group in classes:
+        kind = f"words of {class_and_group[0]}"
+        signals[kind] = _standing(_phrases((class_and_group,)), raw)
     if _PRONOUN.search(raw):
-        phrases[PRONOUN] = ("pronoun",)
-    else:
-        phrases[PRONOUN] = ()
-    return {kind: signals for kind, signals in phrases.items() if signals}
+        signals[PRONOUN] = ("pronoun",)
+    return {kind: words for kind, words in signals.items() if words}
+
+
+def _standing(words: Iterable[str], text: str) -> tuple[str, ...]:
+    """Return those of *words* that stand in *text*."""
+    return tuple(word for word in words if _word(word).search(text))
 
 
 @lru_cache(maxsize=16384)
@@ -190,7 +208,7 @@ def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
     """
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
-    return not any(_word(word).search(left) for word in signals)
+    return not _standing(signals, left)
 
 
 @lru_cache(maxsize=16384)
@@ -241,16 +259,21 @@ def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[
     second = starts.get(2)
     if first is None or second is None or first.start() > second.start():
         return [dict.fromkeys(classes), dict.fromkeys(classes)]
-    guesses: list[dict[str, str | None]] = []
-    for text in (reply[first.end() : second.start()], reply[second.end() :]):
-        guesses_ = {
-            name: [value for value in values if _form(name, value).search(text)]
-            for name, values in classes.items()
-        }
-        guesses.append(
-            {name: values[0] if len(values) == 1 else None for name, values in guesses_.items()}
-        )
-    return guesses
+    return [
+        _guess(reply[first.end() : second.start()], classes),
+        _guess(reply[second.end() :], classes),
+    ]
+
+
+def _guess(text: str, classes: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+    """Return the value that *text* says of each class, None where it says none or several."""
+    guess: dict[str, str | None] = {}
+    for name, values in classes.items():
+        guessed = [value for value in values if _form(name, value).search(text)]
+        guess[name] = None
+        if len(guessed) == 1:
+            guess[name] = guessed[0]
+    return guess
 
 
 @cache

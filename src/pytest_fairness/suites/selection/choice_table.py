@@ -5,7 +5,7 @@ groups share.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.statistics.choices import Choices, read_choices
@@ -19,16 +19,6 @@ _NAMES = ("first_name", "second_name")
 
 Classes = Mapping[str, Mapping[str, str]]
 """Group → protected class → its value; no classes where they are not known."""
-
-
-class Record(dict[str, Any]):
-    """A part of the results: an object of ``selection.json``, whose fields are attributes too."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
 
 
 def units_column(frame: pd.DataFrame) -> str | tuple[str, str] | None:
@@ -46,12 +36,11 @@ def context_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     """The context that a comparison stays within: the template, and conditions of which there are
     several.
     """
-    several = (
-        name
-        for name in ("signal", "temperature")
-        if name in frame.columns and frame[name].nunique() > 1
-    )
-    return (*(name for name in ("template",) if name in frame.columns), *several)
+    columns = [name for name in ("template",) if name in frame.columns]
+    for name in ("signal", "temperature"):
+        if name in frame.columns and frame[name].nunique() > 1:
+            columns.append(name)
+    return tuple(columns)
 
 
 def choices_of(frame: pd.DataFrame) -> Choices:
@@ -80,10 +69,9 @@ def crossed_classes(classes: Classes) -> tuple[str, ...]:
 
 def values_of(classes: Classes, by: str) -> dict[str, str]:
     """Group → its value in class *by*, or the group itself."""
-    return {
-        group: group if by == GROUP else classes_of_group[by]
-        for group, classes_of_group in classes.items()
-    }
+    if by == GROUP:
+        return {group: group for group in classes}
+    return {group: classes_of_group[by] for group, classes_of_group in classes.items()}
 
 
 def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
@@ -99,5 +87,5 @@ def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
         # Pairs of groups that are one pair of the class may be asked with the same names (by label
         # alone all groups have the same neutral ones, the placebo has stand-ins): trials of their
         # own, although they look alike now.
-        table = table.assign(repetition=[f"{at}" for at in range(len(table))])
+        table = table.assign(repetition=[str(row) for row in range(len(table))])
     return table[first.ne(second).to_numpy()]

@@ -1,21 +1,20 @@
-"""What the selection benchmark asks: the published design, unless ``selection.yaml`` says
+"""The design of the selection benchmark: the published one, unless ``selection.yaml`` says
 otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
-from pytest_fairness.design.arms import Arm, ready_arms
+from pytest_fairness import Arm, Ask, UsageError
+from pytest_fairness.design.arms import ready_arms
 from pytest_fairness.design.signals import conditions
-from pytest_fairness.documents import Document, open_document
-from pytest_fairness.errors import UsageError, did_you_mean
-from pytest_fairness.model import Ask
+from pytest_fairness.suites.authoring import Document, did_you_mean, open_document
 from pytest_fairness.words import listed
 
 FILE = "selection.yaml"
@@ -40,7 +39,7 @@ class Configuration(
 
     ``groups``: the name of a set, or group → classes, names or résumés. ``names``: over how many
     pairs of names the repetitions are spread; None where the groups bring their candidates.
-    ``controls``: arms whose preference is measured but fails nothing. ``temperatures``: ``default``
+    ``measured_only``: arms whose preference is measured but fails nothing. ``temperatures``: ``default``
     stands for the deployment's own. ``max_cost``: US dollars, or ``none`` for no cap.
     ``hours_per_year``: of full-time work, for pay by the hour.
     """
@@ -53,7 +52,7 @@ class Configuration(
     criteria: Axis = ("nurturing and gentle", "tough and logical", "technically proficient")
     qualifications: Axis = ("2 Years of Experience",)
     arms: tuple[Any, ...] = ("raw_naive", "raw_matched", "scrubbed")
-    controls: tuple[str, ...] = ()
+    measured_only: tuple[str, ...] = ()
     repetitions: _Count = 30
     temperatures: tuple[_Temperature, ...] = ("default",)
     parameters: dict[str, Any] = {}
@@ -74,9 +73,10 @@ class Configuration(
 
     @property
     def whole_resumes(self) -> bool:
-        return isinstance(self.groups, dict) and any(
-            isinstance(group, list) for group in self.groups.values()
-        )
+        """Return whether the candidates are résumés, which say themselves what a group is."""
+        if isinstance(self.groups, str):
+            return False
+        return any(isinstance(group, list) for group in self.groups.values())
 
     @property
     def cluster(self) -> str | tuple[str, str]:
@@ -92,15 +92,16 @@ class Configuration(
         """The columns of the context, among *columns*: each one's interaction with the group is
         tested by itself.
         """
-        columns_ = set(columns)
-        return tuple(
-            name for name in ("role", "criteria", "qualifications") if name in columns_
-        ) or ("template",)
+        there = set(columns)
+        axes = tuple(name for name in ("role", "criteria", "qualifications") if name in there)
+        return axes or ("template",)
 
 
 def name_of(arm: Any) -> str:
     """The name of a ready-made arm, or of one that is written."""
-    return str(arm if isinstance(arm, str) else arm.name)
+    if isinstance(arm, Arm):
+        return arm.name
+    return str(arm)
 
 
 # ---------------------------------------------------------------- selection.yaml
@@ -126,7 +127,7 @@ _LISTS = (
     "criteria",
     "qualifications",
     "arms",
-    "controls",
+    "measured_only",
     "temperatures",
 )
 
@@ -138,18 +139,9 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
     *personas* is the project's own folder of personas, whose arms can be named too. Raises
     UsageError, naming file, line and key, for whatever is unknown, of another type or out of range.
     """
-    path = root / FILE
-    document = None
-    if path.exists():
-        document = open_document(path)
-    if document is None or document.data is None:
+    document = _document(root / FILE)
+    if document is None:
         return Configuration()
-    if isinstance(document.data, dict):
-        document = replace(document, data={
-            key: [value] if key in _LISTS and not isinstance(value, (list, dict)) else value
-            for key, value in document.data.items()
-            if value is not None or key not in Configuration.__struct_encode_fields__
-        })  # fmt: skip
     given = document.convert(Configuration)
     ready = ready_arms(personas, rules=str)
     entries: Any = document.data
@@ -157,18 +149,37 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
         _check_texts(document, key, entries[key])
     made = msgspec.structs.replace(
         given,
-        groups=_groups(document, root) if isinstance(given.groups, dict) else given.groups,
-        arms=_arms(document, given, ready)
-        if "arms" in entries or given.scrubber_endpoint
-        else given.arms,
-        **{
-            key: _file(document, key, root, getattr(given, key))
-            for key in ("template", "salary_template")
-        },
+        template=_file(document, "template", root, given.template),
+        salary_template=_file(document, "salary_template", root, given.salary_template),
+        arms=_arms(document, given, ready),
     )
-    made = msgspec.structs.replace(made, **_names(document, made, entries))
+    if isinstance(given.groups, dict):
+        made = msgspec.structs.replace(made, groups=_groups(document, root))
+    made = _with_names(document, made, entries)
     _check(document, made, ready, entries)
     return made
+
+
+def _document(path: Path) -> Document | None:
+    """Return what the file in *path* says, with a list wherever one may be given; None where it
+    says nothing.
+    """
+    if not path.exists():
+        return None
+    document = open_document(path)
+    if document.data is None:
+        return None
+    if not isinstance(document.data, dict):
+        return document
+    entries: dict[str, Any] = {}
+    for key, value in document.data.items():
+        # A key of ours without a value is as if it were left out; an unknown one is refused.
+        if value is None and key in Configuration.__struct_encode_fields__:
+            continue
+        entries[key] = value
+        if key in _LISTS and not isinstance(value, (list, dict)):
+            entries[key] = [value]
+    return replace(document, data=entries)
 
 
 def _wrong(document: Document, key: str, why: str) -> UsageError:
@@ -177,23 +188,34 @@ def _wrong(document: Document, key: str, why: str) -> UsageError:
 
 def _check_texts(document: Document, key: str, value: Any) -> None:
     """That a list, or a mapping to texts, has something in it, no empty text, and nothing twice."""
-    entries = value
     if isinstance(value, dict):
-        entries = list(value.values())
-    if not entries or not all(entry.strip() for entry in entries if isinstance(entry, str)):
+        _check_filled(document, key, list(value.values()))
+        return
+    _check_filled(document, key, value)
+    names: list[Any] = []
+    for entry in value:
+        name = entry
+        if isinstance(entry, dict):
+            name = entry.get("name")
+        if name is not None and name in names:
+            raise _wrong(document, key, f"{name!r} stands twice; keep one")
+        names.append(name)
+
+
+def _check_filled(document: Document, key: str, entries: Sequence[Any]) -> None:
+    texts = [entry for entry in entries if isinstance(entry, str)]
+    if not entries or not all(text.strip() for text in texts):
         raise _wrong(document, key, "no text; give a text, or a list of texts")
-    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None and not isinstance(value, dict):
-        raise _wrong(document, key, f"{twice!r} stands twice; keep one")
 
 
 def _file(document: Document, key: str, root: Path, name: str | None) -> str | None:
-    if name is not None and not (root / name).is_file():
-        raise _wrong(document, key, f"there is no file {root / name}")
+    """Return the path of the file *name* in the project, which has to be there."""
     if name is None:
         return None
-    return str(root / name)
+    path = root / name
+    if not path.is_file():
+        raise _wrong(document, key, f"there is no file {path}")
+    return str(path)
 
 
 def _groups(document: Document, root: Path) -> dict[str, Any]:
@@ -213,18 +235,28 @@ def _group(
     document: Document, root: Path, label: str, body: Mapping[str, str | tuple[str, ...]]
 ) -> list[Path] | dict[str, Any]:
     """The group *label*: the files of its résumés, or its classes and names."""
-    texts = {key: (value,) if isinstance(value, str) else value for key, value in body.items()}
-    for value in texts.values():
-        _check_texts(document, "groups", value)
+    texts: dict[str, tuple[str, ...]] = {}
+    for key, value in body.items():
+        if isinstance(value, str):
+            texts[key] = (value,)
+        else:
+            texts[key] = value
+        _check_texts(document, "groups", texts[key])
     if not texts:
         why = "give its classes, such as {gender: female}, its names, or its resumes"
         raise _wrong(document, "groups", f"{label}: {why}")
-    if "resumes" in texts and len(texts) > 1:
+    resumes = texts.get("resumes")
+    if resumes is None:
+        return _classes(texts)
+    if len(texts) > 1:
         why = "resumes stand alone: they say themselves what the group is"
         raise _wrong(document, "groups", f"{label}: {why}")
-    if "resumes" in texts:
-        return [Path(_file(document, "groups", root, name) or "") for name in texts["resumes"]]
-    classes: dict[str, Any] = {key: value[0] for key, value in texts.items()}
+    return [Path(_file(document, "groups", root, name) or "") for name in resumes]
+
+
+def _classes(texts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the classes of a group, each with its value, and the names that it brings."""
+    classes: dict[str, Any] = {key: values[0] for key, values in texts.items()}
     if "names" in texts:
         classes["names"] = list(texts["names"])
     return classes
@@ -235,24 +267,35 @@ def _has_candidates(group: Any) -> bool:
     return isinstance(group, list) or "names" in group
 
 
-def _names(document: Document, made: Configuration, entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The names that the groups have: their own, the document's, or so many from the banks."""
+def _with_names(
+    document: Document, made: Configuration, entries: Mapping[str, Any]
+) -> Configuration:
+    """Return *made* with the names that the groups have: their own, the document's, or so many from
+    the banks.
+    """
     if made.names == "document":
         if made.groups not in ("four_groups", "four_names"):
             raise _wrong(
                 document, "names", "the document's names are those of four_groups; leave groups out"
             )
-        return {"groups": "four_names", "names": None}
-    crossed = isinstance(made.groups, dict) and any(map(_has_candidates, made.groups.values()))
-    if not crossed and made.groups != "four_names":
-        return {}
+        return msgspec.structs.replace(made, groups="four_names", names=None)
+    if not _bring_candidates(made.groups):
+        return made
     if "names" in entries:
         raise _wrong(
             document,
             "names",
             "the groups bring their candidates, who are all asked; leave names out",
         )
-    return {"names": None, "signals": ("name",) if made.whole_resumes else made.signals}
+    if made.whole_resumes:
+        made = msgspec.structs.replace(made, signals=("name",))
+    return msgspec.structs.replace(made, names=None)
+
+
+def _bring_candidates(groups: str | dict[str, Any]) -> bool:
+    if isinstance(groups, str):
+        return groups == "four_names"
+    return any(_has_candidates(group) for group in groups.values())
 
 
 def _arms(
@@ -261,51 +304,49 @@ def _arms(
     """The arms by name or as they are written; with the ready-made scrubbing asked of another
     endpoint, if one is given: the choice stays with the system under test.
     """
-    arms: list[str | Arm] = []
-    written: Any = document.data
-    for entry in (
-        document.convert(tuple[str | _ArmEntry, ...], "arms") if "arms" in written else given.arms
-    ):
-        if isinstance(entry, _ArmEntry):
-            steps = (msgspec.structs.asdict(step or _StepEntry()) for step in entry.steps)
-            try:
-                arms.append(
-                    Arm(
-                        name=entry.name,
-                        system=entry.system,
-                        steps=tuple(Ask(**step) for step in steps),
-                    )
-                )
-            except UsageError as error:
-                raise _wrong(document, "arms", str(error)) from None
-        elif entry in ready:
-            arms.append(entry)
-        else:
-            near = did_you_mean(entry, ready)
-            raise _wrong(
-                document, "arms", f"there is no ready-made arm {entry!r} ({listed(ready)}){near}"
-            )
+    entries: tuple[str | _ArmEntry, ...] = given.arms
+    if isinstance(document.data, dict) and "arms" in document.data:
+        entries = document.convert(tuple[str | _ArmEntry, ...], "arms")
+    arms = [_arm(document, entry, ready) for entry in entries]
     if given.scrubber_endpoint is None:
         return tuple(arms)
     if "scrubbed" not in arms:
         why = "only the arm 'scrubbed' asks a model to scrub, and it is left out"
         raise _wrong(document, "scrubber_endpoint", why)
-    first, *others = ready["scrubbed"].steps
+    elsewhere = _scrubbed_at(document, given.scrubber_endpoint, ready["scrubbed"])
+    return tuple(elsewhere if arm == "scrubbed" else arm for arm in arms)
+
+
+def _arm(document: Document, entry: str | _ArmEntry, ready: Mapping[str, Arm]) -> str | Arm:
+    """Return the name of a ready-made arm, or the arm that is written."""
+    if isinstance(entry, str):
+        if entry not in ready:
+            near = did_you_mean(entry, ready)
+            raise _wrong(
+                document, "arms", f"there is no ready-made arm {entry!r} ({listed(ready)}){near}"
+            )
+        return entry
+    steps = [msgspec.structs.asdict(step or _StepEntry()) for step in entry.steps]
+    try:
+        asks = tuple(Ask(**step) for step in steps)
+        return Arm(name=entry.name, system=entry.system, steps=asks)
+    except UsageError as error:
+        raise _wrong(document, "arms", str(error)) from None
+
+
+def _scrubbed_at(document: Document, endpoint: str, scrubbed: Arm) -> Arm:
+    """Return the arm *scrubbed* with its first step asked of *endpoint*."""
+    first, *others = scrubbed.steps
     if not isinstance(first, Ask) or not others:
         why = "the arm 'scrubbed' of your personas/arms.yaml does not scrub first"
         raise _wrong(document, "scrubber_endpoint", why)
-    changed = replace(
-        ready["scrubbed"], steps=(replace(first, endpoint=given.scrubber_endpoint), *others)
-    )
-    return tuple(changed if arm == "scrubbed" else arm for arm in arms)
+    return replace(scrubbed, steps=(replace(first, endpoint=endpoint), *others))
 
 
 def _check(
     document: Document, made: Configuration, ready: Mapping[str, Arm], entries: Mapping[str, Any]
 ) -> None:
-    arms = [ready[arm] if isinstance(arm, str) else arm for arm in made.arms]
-    scrubbing = next((arm.name for arm in arms if arm.steps), None)
-    stray = next((arm for arm in made.controls if arm not in made.arm_names), None)
+    """That the signals and the arms make sense together."""
     try:
         conditions(made.signals)
     except UsageError as error:
@@ -314,12 +355,31 @@ def _check(
         raise _wrong(document, "signal", "résumés say themselves what a group is; leave signal out")
     if "temperature" in made.parameters:
         raise _wrong(document, "parameters", "temperature is a key of its own: temperatures: [0.0]")
-    if stray is not None:
+    for arm in made.measured_only:
+        if arm not in made.arm_names:
+            raise _wrong(
+                document, "measured_only", f"{arm!r} is none of the arms ({listed(made.arm_names)})"
+            )
+    _check_compared(document, _as_arms(made.arms, ready))
+
+
+def _as_arms(arms: Iterable[str | Arm], ready: Mapping[str, Arm]) -> Iterator[Arm]:
+    for arm in arms:
+        if isinstance(arm, str):
+            yield ready[arm]
+        else:
+            yield arm
+
+
+def _check_compared(document: Document, arms: Iterable[Arm]) -> None:
+    """That an arm shows the texts as they were: what scrubbing does cannot be seen without them."""
+    scrubbing: list[str] = []
+    for arm in arms:
+        if arm.steps:
+            scrubbing.append(arm.name)
+        elif not arm.placebo:
+            return
+    if scrubbing:
         raise _wrong(
-            document, "controls", f"{stray!r} is none of the arms ({listed(made.arm_names)})"
-        )
-    # What scrubbing does cannot be seen without the texts as they were.
-    if scrubbing is not None and all(arm.steps or arm.placebo for arm in arms):
-        raise _wrong(
-            document, "arms", f"{scrubbing!r} has no arm to be compared with; add raw_naive"
+            document, "arms", f"{scrubbing[0]!r} has no arm to be compared with; add raw_naive"
         )

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.design.arms import Arm
+from pytest_fairness import Arm, OutcomeKind
 from pytest_fairness.design.candidates import candidate_groups
-from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.documents import project_folder
-from pytest_fairness.errors import UsageError
-from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection
-from pytest_fairness.suites.selection.choice_table import GROUP, Record, crossed_classes, values_of
+from pytest_fairness.suites.authoring import (
+    marked_item,
+    marked_module,
+    once_a_session,
+    project_folder,
+    slug,
+    slugs,
+)
+from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import (
     SALARY,
     SELECTION,
@@ -25,6 +29,7 @@ from pytest_fairness.suites.selection.configuration import (
 )
 from pytest_fairness.suites.selection.design import (
     SCRUBBED,
+    PlannedContrast,
     arms_of_task,
     marker_arguments,
     planned_contrasts,
@@ -33,28 +38,20 @@ from pytest_fairness.suites.selection.design import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
+    from pytest_fairness import RunContext
     from pytest_fairness.scorers import Scorer
+    from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
-_CONFIGURATION = pytest.StashKey[Configuration]()
-_RESULTS = pytest.StashKey["dict[tuple[float | None, int], Record]"]()
+_RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 ClassOf = Mapping[str, str] | None
-"""Which class of an item's protected class each group is of; None where the groups themselves are compared."""
+"""The class of each group in an item's protected class; None where the groups are compared."""
 
 
+@once_a_session
 def configuration_of(config: pytest.Config) -> Configuration:
-    """The configuration of this session, read once. Raises CollectError with what is wrong with the
-    file.
-    """
-    if _CONFIGURATION not in config.stash:
-        try:
-            config.stash[_CONFIGURATION] = load_configuration(
-                config.rootpath, project_folder(config.rootpath)
-            )
-        except UsageError as error:
-            raise pytest.Collector.CollectError(str(error)) from None
-    return config.stash[_CONFIGURATION]
+    """Return the configuration of this session."""
+    return load_configuration(config.rootpath, project_folder(config.rootpath))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -72,11 +69,8 @@ def pytest_pycollect_makemodule(
     task = _TASKS.get(module_path.name)
     if task is None:
         return None
-    module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
-    module.add_marker(
-        pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task))
-    )
-    return module
+    design = marker_arguments(configuration_of(parent.config), task)
+    return marked_module(module_path, parent, pytest.mark.fairness_pairs(**design))
 
 
 def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
@@ -93,54 +87,68 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    planned = map(name_of, arms_of_task(configuration, task))
+    planned = [name_of(arm) for arm in arms_of_task(configuration, task)]
     arms = [arm for arm in planned if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
-        _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
+        _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.measured_only)
     if "contrast" in metafunc.fixturenames:
         _parametrize(metafunc, "contrast,by", _contrasts(metafunc.config, arms))
     if "scrubber" in metafunc.fixturenames:
-        scrubbing = {*SCRUBBED}
-        scrubbing |= {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
+        scrubbing = _scrubbing(configuration)
         _parametrize(metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in scrubbing})
     if "signal" in metafunc.fixturenames:
-        ids: list[Any] = [*configuration.signals]
-        if len(ids) == 1:
-            ids = [pytest.HIDDEN_PARAM]
-        metafunc.parametrize("signal", configuration.signals, ids=ids)
+        _parametrize_signals(metafunc, configuration.signals)
 
 
-def _contrasts(config: pytest.Config, arms: Sequence[str]) -> dict[str, tuple[Any, str]]:
+def _scrubbing(configuration: Configuration) -> set[str]:
+    """Return the names of the arms that change the texts: ready-made ones, and those with steps."""
+    scrubbing = set(SCRUBBED)
+    for arm in configuration.arms:
+        if isinstance(arm, Arm) and arm.steps:
+            scrubbing.add(arm.name)
+    return scrubbing
+
+
+def _contrasts(
+    config: pytest.Config, arms: Sequence[str]
+) -> dict[str, tuple[PlannedContrast, str]]:
     """Each contrast between *arms* with each protected class, by the id of its item."""
-    contrasts: dict[str, tuple[Any, str]] = {}
+    contrasts: dict[str, tuple[PlannedContrast, str]] = {}
     bys = crossed_classes(_classes(config)) or (GROUP,)
     for contrast in planned_contrasts(arms):
         for by in bys:
             label = f"{contrast.id}-{by}"
             if by == GROUP:
                 label = contrast.id
-            contrasts[label] = contrast, by
+            contrasts[label] = (contrast, by)
     return contrasts
 
 
 def _parametrize(
     metafunc: pytest.Metafunc,
     names: str,
-    values: Mapping[str, tuple[Any, ...]],
-    controls: Sequence[str] = (),
+    values: Mapping[str, tuple[object, ...]],
+    measured_only: Sequence[str] = (),
 ) -> None:
-    what = metafunc.definition.name.removeprefix("test_")
+    """Make an item of each of the *values*, by its id; those that are *measured_only* may fail."""
     measured = pytest.mark.xfail(
         strict=False, reason="a control arm: its preference is measured, not forbidden"
     )
     parameters = []
-    for id_, value in values.items():
-        marks = [
-            pytest.mark.fairness(id=f"selection.{what}[{id_}]"),
-            *([measured] if id_ in controls else []),
-        ]
-        parameters.append(pytest.param(*value, id=id_, marks=marks))
+    for label, value in values.items():
+        marks = [marked_item(metafunc, "selection", label)]
+        if label in measured_only:
+            marks.append(measured)
+        parameters.append(pytest.param(*value, id=label, marks=marks))
     metafunc.parametrize(names, parameters)
+
+
+def _parametrize_signals(metafunc: pytest.Metafunc, signals: Sequence[str]) -> None:
+    """Make an item of each signal; a single one is no part of the ids."""
+    ids: list[Any] = list(signals)
+    if len(ids) == 1:
+        ids = [pytest.HIDDEN_PARAM]
+    metafunc.parametrize("signal", signals, ids=ids)
 
 
 def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
@@ -148,14 +156,13 @@ def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
     do not.
     """
     groups = configuration_of(config).groups
-    given = groups
     if not isinstance(groups, str):
-        given = dict(groups)
-    classes = {
-        group.label: dict(group.classes)
-        for group in candidate_groups(given, project_folder(config.rootpath))
-    }
-    if len({frozenset(values) for values in classes.values()}) == 1 and all(classes.values()):
+        groups = dict(groups)
+    classes: dict[str, dict[str, str]] = {}
+    for group in candidate_groups(groups, project_folder(config.rootpath)):
+        classes[group.label] = dict(group.classes)
+    stated = {frozenset(values) for values in classes.values()}
+    if len(stated) == 1 and all(stated):
         return classes
     return {}
 
@@ -172,7 +179,7 @@ def results(
     fairness_temperature: float | None,
     fairness_run: RunContext,
     pytestconfig: pytest.Config,
-) -> Record:
+) -> SelectionResults:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
 
@@ -217,7 +224,9 @@ def write_records(
     """
     from pytest_fairness.suites.selection.trial_lines import write_lines
 
-    temperature = "default" if fairness_temperature is None else fairness_temperature
+    temperature: float | str = "default"
+    if fairness_temperature is not None:
+        temperature = fairness_temperature
     suffix = ""
     if temperature != suite.temperatures[0]:
         suffix = f"-t-{temperature}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""From a configuration to the arguments of ``fairness_pairs``, and the contrasts between its arms."""
+"""From a configuration to the arguments of ``fairness_pairs``, and the contrasts between arms."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_fairness.design.arms import Arm
+from pytest_fairness import Arm
 from pytest_fairness.design.templates import Template, read_template
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, name_of
 
 _PROMPTS = Path(__file__).with_name("prompts")
+#: The prompt of each task that ships, and the one for whole résumés.
+_SHIPPED = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}
 _SLOT = re.compile(r"\{(\w+)\}")
 PLACEBO = "placebo"
 SCRUBBED = ("scrubbed", "scrubbed_by_rule")
@@ -56,14 +58,16 @@ def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
 
 def template_of(configuration: Configuration, task: str) -> Template:
     """The prompt of *task*: the project's own, or the one that ships."""
-    if task == SELECTION:
-        template = configuration.template
-    else:
+    template = configuration.template
+    if task == SALARY:
         template = configuration.salary_template
-    shipped = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
-    text = read_template(
-        Path(template) if template else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt"
-    )
+    shipped, shipped_for_resumes = _SHIPPED[task]
+    if configuration.whole_resumes:
+        shipped = shipped_for_resumes
+    path = _PROMPTS / f"{shipped}.txt"
+    if template:
+        path = Path(template)
+    text = read_template(path)
     return Template(text.id, text.text.rstrip("\n"))
 
 
@@ -72,11 +76,12 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
     a time.
     """
     template = template_of(configuration, task)
+    candidates: str | dict[str, Any] = configuration.groups
+    if isinstance(candidates, Mapping):
+        candidates = dict(candidates)
     arguments: dict[str, Any] = {
         "template": template,
-        "candidates": dict(configuration.groups)
-        if isinstance(configuration.groups, Mapping)
-        else configuration.groups,
+        "candidates": candidates,
         "repetitions": configuration.repetitions,
         "arms": list(arms_of_task(configuration, task)),
         **_axes(configuration, template, task),
@@ -107,24 +112,27 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
     """The axes that the prompt has a place for. One that was given, and has none, is refused when
     it is expanded.
     """
-    plain = Configuration()
-    used = set(_SLOT.findall(template.text))
+    published = Configuration()
+    slots = set(_SLOT.findall(template.text))
     axes: dict[str, Any] = {}
-    for name, field in (
-        ("role", "roles"),
-        ("criteria", "criteria"),
-        ("qualifications", "qualifications"),
+    for name, axis, default in (
+        ("role", configuration.roles, published.roles),
+        ("criteria", configuration.criteria, published.criteria),
+        ("qualifications", configuration.qualifications, published.qualifications),
     ):
-        axis = getattr(configuration, field)
-        stated = name == "qualifications"
-        if stated:
-            places = {name, f"{name}_1", "candidate_1", "candidates"}
-        else:
-            places = {name}
-        configured = task == SELECTION and axis != getattr(plain, field)
-        if configured or (places & used and not (stated and configuration.whole_resumes)):
-            if isinstance(axis, dict):
-                axes[name] = axis
-            else:
+        configured = task == SELECTION and axis != default
+        if configured or _has_place(name, slots, configuration):
+            axes[name] = axis
+            if not isinstance(axis, dict):
                 axes[name] = list(axis)
     return axes
+
+
+def _has_place(name: str, slots: set[str], configuration: Configuration) -> bool:
+    """Return whether one of the *slots* of a prompt holds the axis *name*."""
+    if name != "qualifications":
+        return name in slots
+    # A résumé states its own.
+    if configuration.whole_resumes:
+        return False
+    return bool({name, f"{name}_1", "candidate_1", "candidates"} & slots)

@@ -3,59 +3,40 @@ other, the scrubber.
 
 They are assembled from the package's own analyses, and stand beside the plain recipe's (binomial,
 χ²), so that both can be read: a verdict comes from the tests within orders, with the names as the
-unit. The results are what ``selection.json`` holds: shares lie between 0 and 1, intervals are 95 %
-and have the names as their unit, effects are on the d scale with a 90 % interval, costs are in US
-dollars.
+unit.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import combinations
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
-from pytest_fairness.analysis.arm_contrast import analyze_arms
-from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
-from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict
-from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
-from pytest_fairness.errors import FrameError
-from pytest_fairness.model import PairResult, Reason, Verdict, deciding_pair
-from pytest_fairness.scorers.choice import ChoiceStatus
-from pytest_fairness.statistics import choices as outcome_codes
-from pytest_fairness.statistics.arrays import code
-from pytest_fairness.statistics.bradley_terry import (
-    LikelihoodRatio,
-    Strengths,
-    bradley_terry,
-    interaction,
+from pytest_fairness import FrameError, PairResult, analyze_arms
+from pytest_fairness.analysis.choice_effects import (
+    ContextInteraction,
+    context_interaction,
+    group_shares,
+    order_effect,
 )
+from pytest_fairness.analysis.policy import assertion_verdict
+from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
+from pytest_fairness.analysis.selection_ratios import selection_ratios
+from pytest_fairness.model import deciding_pair
+from pytest_fairness.scorers.choice import ChoiceStatus
+from pytest_fairness.statistics.arrays import code
+from pytest_fairness.statistics.bradley_terry import Strengths, bradley_terry
 from pytest_fairness.statistics.choices import Choices
 from pytest_fairness.statistics.clusters import t_quantile
-from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.proportions import (
-    ImpactRatio,
-    deviations,
-    impact_ratio,
-    reference_group,
-)
-from pytest_fairness.statistics.selection_rates import (
-    Rate,
-    Units,
-    clustered_interaction,
-    equal_selection,
-    first_listed_rate,
-    selection_rates,
-    units_of,
-)
-from pytest_fairness.statistics.win_rates import no_choice_by_pair, round_robin
+from pytest_fairness.statistics.selection_rates import Rate, Units, first_listed_rate, units_of
+from pytest_fairness.statistics.win_rates import Preference, no_choice_by_pair, round_robin
 from pytest_fairness.suites.selection.choice_table import (
     AXES,
     GROUP,
     Classes,
-    Record,
     by_class,
     choices_of,
     context_columns,
@@ -64,17 +45,34 @@ from pytest_fairness.suites.selection.choice_table import (
 )
 from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.design import PlannedContrast, planned_contrasts
+from pytest_fairness.suites.selection.results import (
+    ArmResults,
+    ContrastResults,
+    EqualShares,
+    FittedStrengths,
+    GroupPreference,
+    GroupStrength,
+    Leaning,
+    ListedShare,
+    PairOutcomes,
+    PairPreference,
+    PreferenceChange,
+    RunFacts,
+    SelectionResults,
+)
 from pytest_fairness.suites.selection.scrubber import scrubber_qualities
 
 SCHEMA = 1
-ALPHA, CORRECTION = 0.05, "bonferroni"
+ALPHA = 0.05
+CORRECTION = "bonferroni"
 _UNITS = {"cluster": "name pair", "block": "context"}
 _ONE_NAME = "one name a group: what is found is about these names as much as about the groups"
+_RIDGE = "a group always or never won, or not all met: strengths are a ridge fit, without p"
 
 
 def selection_results(
     trials: pd.DataFrame, classes: Classes, *, permutations: int = 199, seed: int = 0
-) -> Record:
+) -> SelectionResults:
     """Everything that the benchmark's page shows, and ``selection.json`` holds.
 
     *trials* has one row a trial, as ``@pytest.mark.fairness_pairs`` gives them. *classes* are the
@@ -87,460 +85,379 @@ def selection_results(
     choosing = trials[~trials["arm"].astype(str).str.startswith(GUESSING)]
     if choosing.empty:
         raise FrameError(f"column 'arm': all arms are called {GUESSING}…, which ask for no choice")
-    arms = tuple(map(str, dict.fromkeys(choosing["arm"])))
-    classes = {group: classes[group] for group in _groups(trials) if group in classes}
-    bys = (GROUP, *crossed_classes(classes))
-    return Record(
+    arms = [str(arm) for arm in dict.fromkeys(choosing["arm"])]
+    described = {group: classes[group] for group in _groups(trials) if group in classes}
+    return SelectionResults(
         schema=SCHEMA,
-        run=_facts(trials, choosing, classes),
-        arms=[_arm(choosing[choosing["arm"] == arm], arm, classes) for arm in arms],
-        contrasts=[
-            _contrast(choosing[choosing["arm"].isin(contrast[:2])], contrast, by, classes)
-            for contrast in planned_contrasts(arms)
-            for by in bys
-        ],
-        scrubbers=scrubber_qualities(trials, classes, permutations=permutations, seed=seed),
-        notes=[],
         alpha=ALPHA,
         correction=CORRECTION,
+        run=_facts(trials, choosing, described),
+        arms=tuple(_arm(choosing[choosing["arm"] == arm], arm, described) for arm in arms),
+        contrasts=tuple(_contrasts(choosing, arms, described)),
+        scrubbers=scrubber_qualities(trials, described, permutations=permutations, seed=seed),
     )
 
 
 # ---------------------------------------------------------------- what was asked of whom
 
 
-def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Record:
-    """The facts of the whole *frame*; *choosing* are the rows of arms that choose: names are read
-    from those.
-
-    ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had
-    at least.
+def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> RunFacts:
+    """Return the facts of the whole *frame*; names are read from the rows of the arms that are
+    *choosing*.
     """
     units = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]]))
-    seats = [
-        choosing[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1)
-        for seat in ("first", "second")
-    ]
-    names = int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
-    names_design = f"{names} names a group, each of which meets several others"
-    if units.count < 2:
-        names_design = _ONE_NAME
-    elif len(units.codes) == 1:
-        names_design = f"{units.count} sets of names, which are independent of each other"
-
-    def values(column: str) -> list[str]:
-        if column in frame.columns:
-            return list(map(str, frame[column].dropna().unique()))
-        return []
-
+    names = _fewest_names(choosing)
     configuration = [
         name
         for name in ("arm", "first", "second", "template", "signal")
         if name in choosing.columns
     ]
-    return Record(
-        endpoint=", ".join(values("endpoint")),
-        models=values("model"),
-        **{
-            flag: bool(frame[flag].fillna(False).astype(bool).any())
-            for flag in ("simulated", "replayed")
-        },
+    return RunFacts(
+        endpoint=", ".join(_values(frame, "endpoint")),
+        models=_values(frame, "model"),
+        simulated=_any(frame, "simulated"),
+        replayed=_any(frame, "replayed"),
         groups=_groups(frame),
         classes=classes,
-        criteria=values("criteria"),
-        roles=values("role"),
-        qualifications=values("qualifications"),
-        arms=values("arm"),
-        signals=values("signal"),
-        names_design=names_design,
+        criteria=_values(frame, "criteria"),
+        roles=_values(frame, "role"),
+        qualifications=_values(frame, "qualifications"),
+        arms=_values(frame, "arm"),
+        signals=_values(frame, "signal"),
         names=names,
+        names_design=_names_design(names, units),
         repetitions=int(choosing.groupby(configuration, dropna=False).size().max()),
-        **_totals(frame),
+        trials=len(frame),
+        requests=_requests(frame),
+        cost=_cost(frame),
     )
 
 
-def _totals(frame: pd.DataFrame) -> dict[str, Any]:
-    """The trials, the requests of all their steps, and the cost: None where that of any trial is
-    not known, as a part of the sum would pass for the whole."""
-    if "requests" in frame.columns:
-        requests = frame["requests"].fillna(1).sum()
-    else:
-        requests = len(frame)
-    cost = None
-    if not frame["cost"].isna().any():
-        cost = float(frame["cost"].astype(float).sum())
-    return {"trials": len(frame), "requests": int(requests), "cost": cost}
+def _groups(frame: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*frame["first"], *frame["second"]]))
 
 
-def _groups(frame: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys([*frame["first"], *frame["second"]]))
+def _fewest_names(choosing: pd.DataFrame) -> int:
+    """Return how many names a group has at least."""
+    seats = [
+        choosing[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1)
+        for seat in ("first", "second")
+    ]
+    return int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
+
+
+def _names_design(names: int, units: Units) -> str:
+    """Return what the names allow to be claimed."""
+    if units.count < 2:
+        return _ONE_NAME
+    if len(units.codes) == 1:
+        return f"{units.count} sets of names, which are independent of each other"
+    return f"{names} names a group, each of which meets several others"
+
+
+def _values(frame: pd.DataFrame, column: str) -> tuple[str, ...]:
+    """Return the values of a *column*, in the order in which they come; none without the column."""
+    if column not in frame.columns:
+        return ()
+    return tuple(str(value) for value in frame[column].dropna().unique())
+
+
+def _any(frame: pd.DataFrame, column: str) -> bool:
+    return bool(frame[column].fillna(False).astype(bool).any())
+
+
+def _requests(frame: pd.DataFrame) -> int:
+    """Return the requests of all steps of all trials."""
+    if "requests" not in frame.columns:
+        return len(frame)
+    return int(frame["requests"].fillna(1).sum())
+
+
+def _cost(frame: pd.DataFrame) -> float | None:
+    """Return what all trials cost; None where that of any is not known."""
+    if frame["cost"].isna().any():
+        return None
+    return float(frame["cost"].astype(float).sum())
 
 
 # ---------------------------------------------------------------- an arm
 
 
-def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
-    """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be
-    read.
+@dataclass(frozen=True)
+class _ChoicesBy:
+    """The choices between the groups of class *by*, and the rows that they are read from."""
 
-    ``order`` is how often the first-listed is chosen, whoever it is, and the likelihood ratio of
-    leaving the position out. ``equal_shares`` is the χ² of equal shares over all groups: ``plain``
-    as the recipe has it, ``corrected`` times (G−1)/G, which holds its level.
-    """
-    choices = choices_of(frame)
-    units = units_of(choices)
+    by: str
+    rows: pd.DataFrame
+    choices: Choices
+    units: Units
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, by: str) -> _ChoicesBy:
+        choices = choices_of(rows)
+        return cls(by, rows, choices, units_of(choices))
+
+
+def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> ArmResults:
+    """Return everything about one *arm*, whose trials are *frame*."""
+    between = _ChoicesBy.of(frame, GROUP)
+    by_classes = list(_by_classes(frame, classes))
+    choices = between.choices
     strengths = bradley_terry(choices)
-    plain, robin = round_robin(choices)
-    tables = {GROUP: frame} | {by: by_class(frame, by, classes) for by in crossed_classes(classes)}
-    reads = {
-        by: choices if by == GROUP else choices_of(table)
-        for by, table in tables.items()
-        if len(table)
-    }
-    ridge = "a group always or never won, or not all met: strengths are a ridge fit, without p"
-    axes = [axis for axis in AXES if axis in frame.columns and frame[axis].nunique() > 1]
-    order = None
-    if strengths is not None and strengths.order is not None:
-        position = {"log_odds": strengths.position, "error": strengths.position_error}
-        order = Record(
-            share=first_listed_rate(choices, units), **position, **_ratio(strengths.order)
-        )
-    return Record(
+    return ArmResults(
         arm=arm,
-        **_totals(frame),
+        trials=len(frame),
+        requests=_requests(frame),
+        cost=_cost(frame),
         decided=int(choices.decided.sum()),
-        **_preferred(choices, units, GROUP),
-        margins=[
-            Record(by=by, **_preferred(read, units_of(read), by))
-            for by, read in reads.items()
-            if by != GROUP
-        ],
-        order=order,
-        interactions=[
-            _interaction(reads[by], tables[by], axis, by) for axis in axes for by in reads
-        ],
-        equal_shares=Record(
-            plain=plain.statistic,
-            plain_p=plain.p,
-            corrected=robin.statistic,
-            df=robin.df,
-            p_value=robin.p,
+        preference=_preference(between),
+        margins=tuple(_preference(margin) for margin in by_classes),
+        order=order_effect(choices, between.units, strengths),
+        interactions=tuple(_interactions(frame, [between, *by_classes])),
+        equal_shares=_equal_shares(choices),
+        four_fifths=selection_ratios(
+            choices, between.units, by=GROUP, alpha=ALPHA, correction=CORRECTION
         ),
-        four_fifths=four_fifths_of(choices, units),
-        strengths=_strengths(strengths),
-        outcomes=_outcomes(frame),
+        strengths=_fitted(strengths),
+        outcomes=tuple(_outcomes(frame)),
         no_choice_p=no_choice_by_pair(choices).p,
-        notes=[ridge] * (strengths is not None and not strengths.proper)
-        + [_ONE_NAME] * (units.count < 2),
+        notes=tuple(_notes(strengths, between.units)),
     )
 
 
-def _preferred(choices: Choices, units: Units, by: str) -> dict[str, Any]:
-    """Rates, judged pairs and the verdict of one family: every two groups of *by*."""
+def _by_classes(frame: pd.DataFrame, classes: Classes) -> Iterator[_ChoicesBy]:
+    """Yield the choices of *frame* by each class that is crossed with another."""
+    for by in crossed_classes(classes):
+        rows = by_class(frame, by, classes)
+        if len(rows):
+            yield _ChoicesBy.of(rows, by)
+
+
+def _preference(between: _ChoicesBy) -> GroupPreference:
+    """Return the rates, the judged pairs and the verdict of one family: every two groups."""
+    choices = between.choices
     compared = compare_all(choices)
     pairs = judge(compared, alpha=ALPHA, correction=CORRECTION, noun="names")
     verdict, reason = assertion_verdict(pairs)
-    return {
-        "rates": _shares(choices, units),
-        "pairs": [
-            _matchup(comparison, pair, choices, units)
+    sentence = preference_sentence(
+        verdict, reason, deciding_pair(pairs), by=between.by, pairs=len(pairs), noun="names"
+    )
+    return GroupPreference(
+        by=between.by,
+        rates=group_shares(choices, between.units),
+        pairs=tuple(
+            _pair(comparison, pair, between)
             for comparison, pair in zip(compared, pairs, strict=True)
-        ],
-        "verdict": verdict,
-        "reason": reason,
-        "sentence": preference_sentence(
-            verdict, reason, deciding_pair(pairs), by=by, pairs=len(pairs), noun="names"
         ),
-    }
+        verdict=verdict,
+        reason=reason,
+        sentence=sentence,
+    )
 
 
-def _shares(choices: Choices, units: Units) -> list[Record]:
-    rates = selection_rates(choices, units)
-    return [
-        Record(group=label, share=rate) for label, rate in zip(choices.labels, rates, strict=True)
-    ]
+def _pair(compared: Compared, pair: PairResult, between: _ChoicesBy) -> PairPreference:
+    preference = compared.preference
+    within = preference.within or preference.effect
+    return PairPreference(
+        group_1=compared.a,
+        group_2=compared.b,
+        share=_share(preference),
+        listings=(
+            _listed(between, compared.a, compared.b),
+            _listed(between, compared.b, compared.a),
+        ),
+        binomial_p=preference.binomial_p,
+        stratified_p=preference.p_row,
+        clustered_p=preference.p_cluster,
+        effect=preference.effect.value,
+        effect_low=preference.effect.low,
+        effect_high=preference.effect.high,
+        within_order=within.value,
+        name_pairs=min(preference.clusters),
+        p_value=pair.p_value,
+        corrected_p_value=pair.corrected_p_value,
+        scope=pair.scope,
+        verdict=pair.verdict,
+        reason=pair.reason,
+        needs=pair.needs,
+    )
 
 
-def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Units) -> Record:
-    """Two groups against each other.
-
-    ``share`` is how often *group_1* was chosen, both orders weighing the same; ``listings`` each
-    order by itself. ``binomial_p`` is the plain recipe's, ``stratified_p`` that within orders,
-    ``clustered_p`` that with the names as the unit (None with one name a group); ``p_value`` is the
-    larger of the last two, ``corrected_p_value`` that over all pairs of the arm. ``effect`` is
-    positive where *group_1* is preferred; ``scope`` is ``labels`` where a group has one name only.
-    """
-    p = compared.preference
-    a = compared.a
-    b = compared.b
+def _share(preference: Preference) -> Rate:
+    """Return how often the first of two groups was chosen, with its interval."""
+    if not preference.n:
+        return Rate(0, preference.wins)
     reach = 1.0
-    if np.isfinite(p.error):
-        reach = float(t_quantile(p.df, 0.975)) * p.error
-    listings = []
-    for first, second in ((a, b), (b, a)):
-        here = (choices.first == choices.labels.index(first)) & (
-            choices.second == choices.labels.index(second)
-        )
-        share = first_listed_rate(choices.take(here), units.take(here))
-        listings.append(Record(first=first, second=second, share=share))
-    return Record(
-        group_1=a,
-        group_2=b,
-        share=Rate.within(p.n, p.wins, p.rate, reach, p.n) if p.n else Rate(0, p.wins),
-        listings=listings,
-        binomial_p=p.binomial_p,
-        stratified_p=p.p_row,
-        clustered_p=p.p_cluster,
-        effect=p.effect.value,
-        effect_low=p.effect.low,
-        effect_high=p.effect.high,
-        within_order=(p.within or p.effect).value,
-        name_pairs=min(p.clusters),
-        **_of(pair, "p_value", "corrected_p_value", "scope", "verdict", "reason", "needs"),
-    )
+    if np.isfinite(preference.error):
+        reach = float(t_quantile(preference.df, 0.975)) * preference.error
+    return Rate.within(preference.n, preference.wins, preference.rate, reach, preference.n)
 
 
-def _of(row: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
+def _listed(between: _ChoicesBy, first: str, second: str) -> ListedShare:
+    choices = between.choices
+    here = choices.first == choices.labels.index(first)
+    here &= choices.second == choices.labels.index(second)
+    share = first_listed_rate(choices.take(here), between.units.take(here))
+    return ListedShare(first=first, second=second, share=share)
 
 
-def _ratio(ratio: LikelihoodRatio) -> dict[str, Any]:
-    return {"likelihood_ratio": ratio.statistic, "df": ratio.df, "p_value": ratio.p}
-
-
-def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> Record:
-    """Does the preference between the groups of *by* depend on *axis*?
-
-    ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has
-    the names as its unit, and is the ``p_value`` where there are enough of them. None where a group
-    always or never won at some level.
+def _interactions(
+    frame: pd.DataFrame, tables: Sequence[_ChoicesBy]
+) -> Iterator[ContextInteraction]:
+    """Yield the interaction of each axis of the context that varies with the groups of each of the
+    *tables*.
     """
-    level = code(frame, axis, "axis")
-    units = units_of(choices)
-    levels = [
-        Record(
-            level=label,
-            shares=_shares(choices.take(level.codes == at), units.take(level.codes == at)),
-        )
-        for at, label in enumerate(level.labels)
-    ]
-    statistic = 0.0
-    df = 0
-    row_p = None
-    clustered = None
-    if choices.decided.any():
-        ratio = interaction(choices, level)
-        statistic = ratio.statistic
-        df = ratio.df
-        row_p = ratio.p
-        clustered = clustered_interaction(choices, level, units)
-    return Record(
-        axis=axis,
-        by=by,
-        levels=levels,
-        likelihood_ratio=statistic,
-        df=df,
-        row_p=row_p,
-        clustered_p=clustered,
-        p_value=row_p if row_p is None or clustered is None else clustered,
+    for axis in AXES:
+        if axis not in frame.columns or frame[axis].nunique() < 2:
+            continue
+        for table in tables:
+            level = code(table.rows, axis, "axis")
+            yield context_interaction(table.choices, table.units, level, axis=axis, by=table.by)
+
+
+def _equal_shares(choices: Choices) -> EqualShares:
+    plain, corrected = round_robin(choices)
+    return EqualShares(
+        plain=plain.statistic,
+        plain_p=plain.p,
+        corrected=corrected.statistic,
+        df=corrected.df,
+        p_value=corrected.p,
     )
 
 
-def _strengths(fitted: Strengths | None) -> Record | None:
-    """Bradley–Terry: log odds of each group against the first of them (itself 0) and of standing
-    first. ``ridge``: no maximum, so for orientation only, without errors."""
-    if fitted is None:
+def _fitted(strengths: Strengths | None) -> FittedStrengths | None:
+    if strengths is None:
         return None
-    errors = fitted.error or {}
-    return Record(
-        groups=[
-            Record(group=group, value=value, error=errors.get(group))
-            for group, value in fitted.strength.items()
-        ],
-        **_of(fitted, "position", "position_error"),
-        **_ratio(fitted.groups),
-        ridge=not fitted.proper,
+    errors = strengths.error or {}
+    return FittedStrengths(
+        groups=tuple(
+            GroupStrength(group=group, value=value, error=errors.get(group))
+            for group, value in strengths.strength.items()
+        ),
+        position=strengths.position,
+        position_error=strengths.position_error,
+        likelihood_ratio=strengths.groups.statistic,
+        df=strengths.groups.df,
+        p_value=strengths.groups.p,
+        ridge=not strengths.proper,
     )
 
 
-def _outcomes(frame: pd.DataFrame) -> list[Record]:
-    """Return what the replies to each pair of groups came to, whatever their order."""
+def _outcomes(frame: pd.DataFrame) -> Iterator[PairOutcomes]:
+    """Yield what the replies to each pair of groups came to, whatever their order."""
     pair = np.sort(frame[["first", "second"]].astype(str).to_numpy(), axis=1)
     kinds = frame["choice"].where(frame["choice"].notna(), ChoiceStatus.UNPARSED.value).astype(str)
     table = pd.crosstab([pair[:, 0], pair[:, 1]], kinds.to_numpy()).reindex(
         columns=list(ChoiceStatus), fill_value=0
     )
-    return [
-        Record(
-            group_1=first,
+    for (group, other), counts in zip(table.index, table.to_numpy().tolist(), strict=True):
+        yield PairOutcomes(
+            group_1=group,
             group_2=other,
-            asked=sum(counts),
+            trials=sum(counts),
             counts=dict(zip(table.columns, counts, strict=True)),
         )
-        for (first, other), counts in zip(table.index, table.to_numpy().tolist(), strict=True)
-    ]
 
 
-# ---------------------------------------------------------------- the four-fifths rule
-
-
-def four_fifths_of(choices: Choices, units: Units) -> Record:
-    """Every group against the one selected most often; the data choose that, so all pairs are the
-    family.
-
-    Counts and ratio, ``z`` and ``fisher_p`` are those of the rule, whose 2×2 table counts every
-    choice twice; the ``p_value`` beside them knows that one group's win is another's loss. With one
-    name a group a FAIL is capped at FLAG.
-    """
-    wins, shown = (array.astype(int).tolist() for array in choices.wins())
-    reference = reference_group(wins, shown)
-    every = list(combinations(range(len(choices.labels)), 2))
-    differences = [equal_selection(choices, units, a, b) for a, b in every]
-    corrected = correct([difference.p_value for difference in differences], CORRECTION).tolist()
-    pairs = []
-    records = []
-    for places, difference, q in zip(every, differences, corrected, strict=True):
-        if reference not in places:
-            continue
-        group = places[places[0] == reference]
-        (x1, n1), (x2, n2) = counts = (
-            (wins[group], shown[group]),
-            (wins[reference], shown[reference]),
-        )
-        if not n1:
-            continue
-        # How much more the rates spread than independent trials would: what turns the trials' p
-        # into that of the names.
-        wide = abs(difference.z)
-        narrow = deviations(difference.p_value)
-        inflation = 1.0
-        if narrow > 0:
-            inflation = max(1.0, (wide / narrow) ** 2)
-        ratio = impact_ratio(x1, n1, x2, n2, design_effect=inflation)
-        decision = _decision(choices, units, ratio, group, q)
-        rates = (x1 / n1, x2 / n2)
-        labels = choices.labels[group], choices.labels[reference]
-        figures = {
-            "impact_ratio": ratio.ratio,
-            "shortfall": ratio.shortfall,
-            "below_four_fifths": ratio.below,
-        }
-        figures |= {"impact_ratio_90_low": ratio.low_90, "impact_ratio_90_high": ratio.high_90}
-        for side, (x, n) in enumerate(counts, start=1):
-            figures |= {f"favourable_{side}": x, f"n_{side}": n, f"rate_{side}": x / n}
-        pair = PairResult(
-            group_1=labels[0],
-            group_2=labels[1],
-            metric="selection",
-            difference=rates[0] - rates[1],
-            worse_off=labels[rates[0] > rates[1]],
-            statistics=figures,
-            p_value=difference.p_value,
-            corrected_p_value=q,
-            **_of(decision, "verdict", "reason", "needs", "notes"),
-        )
-        pairs.append(pair)
-        records.append(
-            Record(
-                group=labels[0],
-                reference=labels[1],
-                ratio=ratio.ratio,
-                low=ratio.ratio_low,
-                high=ratio.ratio_high,
-                z=ratio.z if (ratio.x_low, ratio.n_low) == counts[0] else -ratio.z,
-                fisher_p=ratio.fisher,
-                **_of(ratio, "shortfall", "flip_flop", "below"),
-                **_of(pair, "p_value", "corrected_p_value", "verdict", "reason"),
-            )
-        )
-    if not pairs:
-        nobody = PairResult(
-            group_1="",
-            group_2="",
-            metric="selection",
-            verdict=Verdict.INCONCLUSIVE,
-            needs="choices",
-        )
-        pairs = [replace(nobody, reason=Reason.N)]
-    verdict, reason = assertion_verdict(pairs)
-    sentence = four_fifths_sentence(
-        verdict, reason, deciding_pair(pairs), by=GROUP, clusters="names"
-    )
-    classes = None
-    if reference is not None:
-        classes = choices.labels[reference]
-    return Record(
-        reference=classes, pairs=records, verdict=verdict, reason=reason, sentence=sentence
-    )
-
-
-def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float) -> Decision:
-    outcomes = choices.outcome[choices.stood(group)]
-    unread = float(((outcomes < 0) & (outcomes != outcome_codes.NEITHER)).mean())
-    if unread > MAX_UNSCORED:
-        needs = (
-            f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
-        )
-        return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.UNSCORED, needs=needs)
-    decision = decide(ratio, q, alpha=ALPHA)
-    if decision.verdict is Verdict.FAIL and units.count < 2:
-        note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
-        return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
-    return decision
+def _notes(strengths: Strengths | None, units: Units) -> Iterator[str]:
+    if strengths is not None and not strengths.proper:
+        yield _RIDGE
+    if units.count < 2:
+        yield _ONE_NAME
 
 
 # ---------------------------------------------------------------- between arms
 
 
-def _contrast(table: pd.DataFrame, planned: PlannedContrast, by: str, classes: Classes) -> Record:
-    """Return what an arm changes against another: the prompt alone, scrubbing beyond it, both
-    together.
+def _contrasts(
+    frame: pd.DataFrame, arms: Sequence[str], classes: Classes
+) -> Iterator[ContrastResults]:
+    """Yield what each arm changes against another, between the groups and by each of their classes:
+    the prompt alone, scrubbing beyond it, both together.
     """
+    for planned in planned_contrasts(arms):
+        table = frame[frame["arm"].isin([planned.treated, planned.control])]
+        yield _contrast(table, planned, GROUP, None)
+        for by in crossed_classes(classes):
+            values = {group: own_classes[by] for group, own_classes in classes.items()}
+            yield _contrast(table, planned, by, values)
+
+
+def _contrast(
+    table: pd.DataFrame, planned: PlannedContrast, by: str, values: dict[str, str] | None
+) -> ContrastResults:
     finding = analyze_arms(
         table,
         treated=planned.treated,
         control=planned.control,
         by=by,
-        classes=None if by == GROUP else {group: values[by] for group, values in classes.items()},
+        classes=values,
         cluster=units_column(table),
         block=context_columns(table),
         alpha=ALPHA,
         correction=CORRECTION,
     )
-    return Record(
-        **planned._asdict(),
+    return ContrastResults(
+        treated=planned.treated,
+        control=planned.control,
+        isolates=planned.isolates,
         by=by,
-        pairs=[_change(pair) for pair in finding.pairs if not pair.alarm_only],
-        **_of(finding, "verdict", "reason", "sentence"),
+        pairs=tuple(_change(pair) for pair in finding.pairs if not pair.alarm_only),
+        verdict=finding.verdict,
+        reason=finding.reason,
+        sentence=finding.sentence,
     )
 
 
-def _change(pair: PairResult) -> Record:
-    """Two groups in two arms. The leaning is the win rate − ½, from −.5 to .5; ``change`` is
-    treated − control; None where nothing is shared. ``reduction`` is by how much |leaning| fell,
-    positive where the treated arm is fairer; its interval is that of the change, turned so that the
-    control's preference points up."""
-    s: dict[str, Any] = dict(pair.statistics)
-    ends = ("control", "treated", "change", "reduction", "reduction_low", "reduction_high")
-    leanings: dict[str, Any] = dict.fromkeys(ends)
-    if "control" in s:
-        s |= {"change": pair.difference, "change_p_value": pair.p_value}
-        leanings = {
-            arm: Record(
-                value=s[arm], **{end: s[f"{arm}_{end}"] for end in ("low", "high", "p_value")}
-            )
-            for arm in ("control", "treated", "change")
-        }
-        sign = 1
-        if s["control"] >= 0:
-            sign = -1
-        low, high = sorted((sign * s["change_low"], sign * s["change_high"]))
-        leanings |= {"reduction": sign * s["change"], "reduction_low": low, "reduction_high": high}
-    return Record(
+def _change(pair: PairResult) -> PreferenceChange:
+    change = PreferenceChange(
         group_1=pair.group_1,
         group_2=pair.group_2,
-        **leanings,
-        units=int(s.get("units", 0)),
-        unit=_UNITS.get(s.get("unit", ""), ""),
-        **_of(pair, "corrected_p_value", "verdict", "reason"),
+        corrected_p_value=pair.corrected_p_value,
+        verdict=pair.verdict,
+        reason=pair.reason,
     )
+    if "control" not in pair.statistics:
+        return change
+    control = _leaning(pair, "control")
+    difference = Leaning(
+        value=pair.difference or 0.0,
+        low=_figure(pair, "change_low"),
+        high=_figure(pair, "change_high"),
+        p_value=pair.p_value,
+    )
+    reduction, low, high = _reduction(control, difference)
+    return replace(
+        change,
+        control=control,
+        treated=_leaning(pair, "treated"),
+        change=difference,
+        reduction=reduction,
+        reduction_low=low,
+        reduction_high=high,
+        units=int(_figure(pair, "units")),
+        unit=_UNITS.get(str(pair.statistics["unit"]), ""),
+    )
+
+
+def _figure(pair: PairResult, name: str) -> float:
+    return cast("float", pair.statistics[name])
+
+
+def _leaning(pair: PairResult, arm: str) -> Leaning:
+    return Leaning(
+        value=_figure(pair, arm),
+        low=_figure(pair, f"{arm}_low"),
+        high=_figure(pair, f"{arm}_high"),
+        p_value=_figure(pair, f"{arm}_p_value"),
+    )
+
+
+def _reduction(control: Leaning, change: Leaning) -> tuple[float, float, float]:
+    """Return the *change* with its interval, turned so that the preference of the *control* points
+    up.
+    """
+    if control.value >= 0:
+        return -change.value, -change.high, -change.low
+    return change.value, change.low, change.high

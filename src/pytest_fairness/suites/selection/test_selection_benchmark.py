@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from pytest_fairness.suites.selection.choice_table import Record
     from pytest_fairness.suites.selection.configuration import Configuration
     from pytest_fairness.suites.selection.conftest import ClassOf
     from pytest_fairness.suites.selection.design import PlannedContrast
+    from pytest_fairness.suites.selection.results import SelectionResults
 
 
 def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configuration) -> None:
@@ -42,6 +42,9 @@ def test_arms(
     it, both.
     """
     both = trials[trials["signal"] == signal]
+    placebo = None
+    if "placebo" in suite.arm_names:
+        placebo = "placebo"
     assert_arm_reduces_disparity(
         both,
         treated=contrast.treated,
@@ -50,12 +53,12 @@ def test_arms(
         classes=classes,
         cluster=suite.cluster,
         block=suite.blocks(both),
-        placebo="placebo" if "placebo" in suite.arm_names else None,
+        placebo=placebo,
     )
 
 
 @pytest.mark.fairness(finding=False)  # it draws one only where there is an effect
-def test_order(trials: pd.DataFrame, results: Record) -> None:
+def test_order(trials: pd.DataFrame, results: SelectionResults) -> None:
     """The position does not decide nearly every choice; a smaller order effect is reported, and
     favours no group.
     """
@@ -65,7 +68,7 @@ def test_order(trials: pd.DataFrame, results: Record) -> None:
 
 
 @pytest.mark.fairness(finding=False)  # as above
-def test_context(trials: pd.DataFrame, results: Record) -> None:
+def test_context(trials: pd.DataFrame, results: SelectionResults) -> None:
     """The preference does not depend on criteria, role or qualifications: opposite ones would even
     out.
     """
@@ -74,7 +77,7 @@ def test_context(trials: pd.DataFrame, results: Record) -> None:
     conclude_worst(interaction_findings(results, trials))
 
 
-def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
+def test_scrubber(trials: pd.DataFrame, results: SelectionResults, scrubber: str) -> None:
     """What scrubbing removes, and what it leaves of the qualifications, does not depend on the
     group.
     """
@@ -86,7 +89,9 @@ def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
 
 @pytest.mark.fairness(finding=False)
 def test_records(
-    trials: pd.DataFrame, results: Record, write_records: Callable[[str, pd.DataFrame], Path]
+    trials: pd.DataFrame,
+    results: SelectionResults,
+    write_records: Callable[[str, pd.DataFrame], Path],
 ) -> None:
     """Every trial is on record: ``selection.jsonl``, ``selection.json`` and the page stand in the
     run's folder.

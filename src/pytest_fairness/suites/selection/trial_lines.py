@@ -9,9 +9,11 @@ character or half a surrogate pair of it can end a line or reach a terminal.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.runs.files import replacing
@@ -25,9 +27,9 @@ SCHEMA = 1
 _HOLD = "{text}"
 #: Columns of the table that a line has under the same name, where the table has them.
 _FACTS = (
-    "cell", "arm", "pair", "order", "first", "second", "first_name", "second_name", "group", "candidate", "role",
-    "criteria", "qualifications", "signal", "temperature", "repetition", "status", "refused", "endpoint", "model",
-    "simulated", "replayed", "cost", "seconds", "key",
+    "cell", "arm", "pair", "order", "first", "second", "first_name", "second_name", "group",
+    "candidate", "role", "criteria", "qualifications", "signal", "temperature", "repetition",
+    "status", "refused", "endpoint", "model", "simulated", "replayed", "cost", "seconds", "key",
 )  # fmt: skip
 _READ = ("choice", "chosen", "salary", "read")
 _LOGGED = ("finish_reason", "usage", "attempts", "error", "time")
@@ -43,28 +45,41 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
     rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
     with replacing(path) as stream, reading(run) as reader:
         for row, record in zip(rows, reader.records(trials["key"]), strict=True):
-            line = {
-                "schema": SCHEMA,
-                **{column: row[column] for column in _FACTS if column in row},
-                "prompt": row["prompt"] if record is None else _prompt_of(record),
-                "response": row["reply"],
-                "scrubbed_text": row.get("candidates_text"),
-                **{column: row[column] for column in _READ if column in row},
-                "requests": [] if record is None else list(_requests(record)),
-                **({} if record is None else {name: record.get(name) for name in _LOGGED}),
-            }
-            stream.write(
-                f"{json.dumps(to_json(line), ensure_ascii=True, allow_nan=False)}\n".encode("ascii")
-            )
+            line = json.dumps(to_json(_line(row, record)), ensure_ascii=True, allow_nan=False)
+            stream.write(f"{line}\n".encode("ascii"))
+
+
+def _line(row: Mapping[Hashable, Any], record: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is known of the trial in *row*, with its *record* in the log, if there is one."""
+    prompt = row["prompt"]
+    requests: list[dict[str, JSON]] = []
+    logged: dict[str, Any] = {}
+    if record is not None:
+        prompt = _prompt_of(record)
+        requests = list(_requests(record))
+        logged = {name: record.get(name) for name in _LOGGED}
+    return {
+        "schema": SCHEMA,
+        **_columns_of(row, _FACTS),
+        "prompt": prompt,
+        "response": row["reply"],
+        "scrubbed_text": row.get("candidates_text"),
+        **_columns_of(row, _READ),
+        "requests": requests,
+        **logged,
+    }
+
+
+def _columns_of(row: Mapping[Hashable, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the columns *names* of a table that has them."""
+    return {name: row[name] for name in names if name in row}
 
 
 def _prompt_of(record: Mapping[str, Any]) -> str:
     """Return the last message that was sent, from which the choice was made."""
-    sent: list[str] = [
-        message["content"] for message in record["messages"] if message["role"] == "user"
-    ]
-    if sent:
-        return sent[-1]
+    for message in reversed(record["messages"]):
+        if message["role"] == "user":
+            return str(message["content"])
     return ""
 
 
@@ -73,21 +88,24 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     systems = (record.get("script") or {}).get("pipeline")
     replies = record["replies"]
     turns = record["cell"]["turns"]
-    prompt_sent = _prompt_of(record)
-    for at, turn in enumerate(turns):
+    last_prompt = _prompt_of(record)
+    for number, turn in enumerate(turns):
         prompt = turn
-        if at:
-            prompt = turn.replace(_HOLD, replies[at - 1], 1)
+        if number:
+            prompt = turn.replace(_HOLD, replies[number - 1], 1)
         # Functions of an arm's own may stand between two steps: what was sent last is known word
         # for word.
-        if at == len(turns) - 1:
-            prompt = prompt_sent
-        yield {
-            "system": systems[at] if systems else record["cell"]["system"],
-            "prompt": prompt,
-            "response": replies[at] if at < len(replies) else None,
-        }
-        if at >= len(replies) or (at == len(replies) - 1 and prompt == prompt_sent):
+        if number == len(turns) - 1:
+            prompt = last_prompt
+        system = record["cell"]["system"]
+        if systems:
+            system = systems[number]
+        unanswered = number >= len(replies)
+        response = None
+        if not unanswered:
+            response = replies[number]
+        yield {"system": system, "prompt": prompt, "response": response}
+        if unanswered or (number == len(replies) - 1 and prompt == last_prompt):
             return
 
 
@@ -96,11 +114,18 @@ def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
     reply came to.
     """
 
-    def salary(reply: object, refused: bool) -> Salary:
-        if refused or not isinstance(reply, str):
-            return Salary(SalaryStatus.REFUSED if refused else SalaryStatus.UNPARSED)
-        return read_salary(reply, hours_per_year)
+    amounts: list[float | None] = []
+    readings: list[str] = []
+    for reply, refused in zip(trials["reply"], trials["refused"], strict=True):
+        salary = _salary(reply, refused, hours_per_year)
+        amounts.append(salary.amount)
+        readings.append(salary.status.value)
+    return trials.assign(salary=np.array(amounts, dtype=np.float64), read=readings)
 
-    salaries = [salary(*reply) for reply in zip(trials["reply"], trials["refused"], strict=True)]
-    amounts = [float("nan") if salary.amount is None else salary.amount for salary in salaries]
-    return trials.assign(salary=amounts, read=[salary.status.value for salary in salaries])
+
+def _salary(reply: object, refused: bool, hours_per_year: float) -> Salary:
+    if refused:
+        return Salary(SalaryStatus.REFUSED)
+    if not isinstance(reply, str):
+        return Salary(SalaryStatus.UNPARSED)
+    return read_salary(reply, hours_per_year)

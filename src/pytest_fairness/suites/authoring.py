@@ -1,0 +1,121 @@
+"""Give a suite what its project's file asks for: options, a design for a module, items.
+
+A suite's ``conftest.py`` reads its file once a session, puts marks on its modules, and makes an
+item of each value that a test is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from pytest_fairness.design.slugs import slug, slugs
+from pytest_fairness.documents import Document, Text, entries, open_document, project_folder
+from pytest_fairness.errors import UsageError, did_you_mean
+from pytest_fairness.pytest_layer.fixtures import errors_as_failures
+from pytest_fairness.pytest_layer.marks import SkipReason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Document",
+    "SkipReason",
+    "Text",
+    "did_you_mean",
+    "entries",
+    "errors_as_failures",
+    "make_items",
+    "marked_item",
+    "marked_module",
+    "once_a_session",
+    "once_a_table",
+    "open_document",
+    "options_document",
+    "project_folder",
+    "slug",
+    "slugs",
+]
+
+T = TypeVar("T")
+
+
+def once_a_session(make: Callable[[pytest.Config], T]) -> Callable[[pytest.Config], T]:
+    """Call *make* once a session; what is wrong with a file of the project ends its collection.
+
+    The function that is returned raises CollectError with the message of a UsageError.
+    """
+    key = pytest.StashKey[T]()
+
+    def made(config: pytest.Config) -> T:
+        if key not in config.stash:
+            try:
+                config.stash[key] = make(config)
+            except UsageError as error:
+                raise pytest.Collector.CollectError(str(error)) from None
+        return config.stash[key]
+
+    made.__doc__ = make.__doc__
+    return made
+
+
+def once_a_table(
+    make: Callable[[pytest.Config, pd.DataFrame], T],
+) -> Callable[[pytest.Config, pd.DataFrame], T]:
+    """Call *make* once in a process for the same trials, whichever tests pull them."""
+    stash_key = pytest.StashKey[dict[int, T]]()
+
+    def made(config: pytest.Config, trials: pd.DataFrame) -> T:
+        by_trials = config.stash.setdefault(stash_key, {})
+        key = hash(tuple(zip(trials["key"], trials["repetition"], trials["status"], strict=True)))
+        if key not in by_trials:
+            by_trials[key] = make(config, trials)
+        return by_trials[key]
+
+    made.__doc__ = make.__doc__
+    return made
+
+
+def options_document(config: pytest.Config, file: str) -> Document:
+    """Return *file* at the root of the project, or a document without a key where there is none.
+
+    Raises UsageError.
+    """
+    path = config.rootpath / file
+    if path.exists():
+        return open_document(path)
+    return Document(str(path), {})
+
+
+def marked_module(
+    path: Path, parent: pytest.Collector, *marks: pytest.MarkDecorator
+) -> pytest.Module:
+    """Return the module in *path* with *marks* on it, which all its tests share."""
+    module: pytest.Module = pytest.Module.from_parent(parent, path=path)
+    for mark in marks:
+        module.add_marker(mark)
+    return module
+
+
+def marked_item(metafunc: pytest.Metafunc, suite: str, label: str) -> pytest.MarkDecorator:
+    """Return the mark that calls an item ``SUITE.TEST[LABEL]`` in reports."""
+    test = metafunc.definition.name.removeprefix("test_")
+    return pytest.mark.fairness(id=f"{suite}.{test}[{label}]")
+
+
+def make_items(metafunc: pytest.Metafunc, suite: str, values: Mapping[str, Sequence[str]]) -> None:
+    """Make an item of each combination of the *values* of those arguments that a test asks for."""
+    names = [name for name in values if name in metafunc.fixturenames]
+    if not names:
+        return
+    items = []
+    for combination in product(*(values[name] for name in names)):
+        label = "-".join(combination)
+        items.append(
+            pytest.param(*combination, id=label, marks=marked_item(metafunc, suite, label))
+        )
+    metafunc.parametrize(names, items)
