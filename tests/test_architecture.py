@@ -234,8 +234,6 @@ def chosen_verdicts(source: str) -> list[str]:
 _CHOSEN_ELSEWHERE = {
     "model.py": 2,  # the verdicts that are alarms
     "reports/finding_sections.py": 1,  # the colour of a block that raised an alarm
-    "suites/selection/findings.py": 3,
-    "suites/selection/metrics.py": 3,
 }
 
 
