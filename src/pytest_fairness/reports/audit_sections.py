@@ -15,6 +15,8 @@ from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.model import Finding
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.overview import banners
+from pytest_fairness.reports.run_sections import chosen_facts
 from pytest_fairness.reports.sections import (
     Columns,
     Counts,
@@ -24,7 +26,6 @@ from pytest_fairness.reports.sections import (
     Part,
     Section,
     Table,
-    facts,
     table,
 )
 
@@ -125,20 +126,15 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         for name, what in contents.items()
         if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
     }
-    run_facts = facts(
-        {
-            "Run": run.get("id"),
-            "Finished": run.get("finished"),
-            "Endpoints": ", ".join(map(str, run.get("endpoints") or [])),
-            "Models that answered": ", ".join(
-                sorted({model for entry in run.get("models") or [] for model in entry["answered"]})
-            ),
-            "Trials": (run.get("trials") or {}).get("total"),
-            "Git commit": run.get("git_commit"),
-            "Versions": ", ".join(
-                f"{name} {version}" for name, version in (run.get("versions") or {}).items()
-            ),
-        }
+    run_facts = chosen_facts(
+        results,
+        "Run",
+        "Finished",
+        "Endpoints",
+        "Models that answered",
+        "Trials",
+        "Git commit",
+        "Versions",
     )
     links = {name: "" if set(name) & set("*/") else name for name in there}
     listed: Columns = {
@@ -175,6 +171,7 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         sections=tuple(sections),
         simulated=results.simulated,
         replayed=results.replayed,
+        banners=banners(results),
     )
 
 

@@ -34,7 +34,7 @@ from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.escaping import csv_cell, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
-from pytest_fairness.reports.html import banners, render, write_html
+from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.reports.verification import Verification, verify_run
@@ -267,7 +267,7 @@ def derive(folder: Path) -> None:
     page = bundle_page(results, folder, _CONTENTS)
     links = [(stem, f"{stem}.html") for stem in pages]
     (folder / "index.html").write_bytes(
-        render(page, results.run, links, banners(results)).encode("utf-8", "backslashreplace")
+        render(page, results.run, links).encode("utf-8", "backslashreplace")
     )
 
 

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from pytest_fairness import words
 from pytest_fairness.analysis.sentences import FIRST_ASK
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
@@ -44,6 +47,8 @@ from pytest_fairness.words import effect, interval, p_value, part_of, percent, r
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable, Replies
 
+#: Groups and pairs that a failing test shows; the report has all.
+MOST_GROUPS, MOST_PAIRS = 24, 12
 MOST_ROWS = 40
 MOST_OPEN = 8
 _LINES = (
@@ -133,6 +138,50 @@ def finding_section(
         marks=tuple(formatting.marks(finding, outcome)),
         parts=tuple(part for part in parts if part is not None),
     )
+
+
+def finding_digest(finding: Finding, judged: JudgedTable | None = None) -> list[Part]:
+    """A finding in short, as a failing test shows it: sentence, groups, pairs, two matched replies,
+    how it was judged, and notes.
+    """
+    parts: list[Part] = [finding.sentence, "\n".join(formatting.sources(finding))]
+    if finding.group_results:
+        groups = group_table(finding, most_labels=5)
+        parts.append(_first(groups, groups.rows[:MOST_GROUPS], len(groups.rows), "group"))
+    if finding.pairs:
+        pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
+        parts.append(_first(pairs, pairs.rows, len(finding.pairs), "pair"))
+    if judged is not None:
+        parts += _first_matched(finding, judged)
+    closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
+    beside = {
+        formatting.PLAIN_RECIPE: formatting.literal(finding),
+        "justified": formatting.justification_line(finding),
+    }
+    closing += [f"{about}: {text}" for about, text in beside.items() if text]
+    parts.append(Notes(items=tuple(filter(None, closing))))
+    return parts
+
+
+def _first(shown: Table, rows: Sequence[tuple[str | Entry, ...]], total: int, what: str) -> Table:
+    """Return *shown* with its first *rows* of so many in *total*, without a caption."""
+    more = ""
+    if len(rows) < total:
+        more = f"… and {words.count(total - len(rows), f'more {what}')}"
+    return msgspec.structs.replace(shown, caption="", rows=tuple(rows), more=more)
+
+
+def _first_matched(finding: Finding, judged: JudgedTable) -> list[Part]:
+    """The first two replies that the report shows side by side; none where there are none."""
+    from pytest_fairness.reports.judged_tables import matched_replies
+
+    matched = matched_replies(judged, finding)
+    if matched is None:
+        return []
+    matches, (first, *_) = matched
+    called = first.about[:1].lower() + first.about[1:]
+    about = f"Of {words.count(len(matches.contrast), 'matched pair')}: {called}"
+    return [msgspec.structs.replace(first, about=about)]
 
 
 def _short(shown: Table) -> Part:

@@ -8,6 +8,7 @@ import datetime
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
 from pytest_fairness.reports.sections import (
+    Banner,
     Columns,
     Counts,
     Details,
@@ -190,6 +192,31 @@ def _why_failed(results: RunResults) -> str:
     return ""
 
 
+def counted_findings(results: RunResults) -> str:
+    """Return how many findings there are, and of which verdicts: ``3 findings: 1 FAIL, 2 PASS``."""
+    made = words.count(len(results.findings), "finding")
+    if results.findings:
+        return f"{made}: {by_verdict(results.counts)}"
+    return made
+
+
+def by_verdict(counts: Mapping[Verdict, int]) -> str:
+    """Write how many there are of each verdict, in the order of *counts*: ``1 FAIL, 2 PASS``."""
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
+
+
+def banners(results: RunResults, *, outcome: bool = True) -> tuple[Banner, ...]:
+    """Return what has to be read before anything else. *outcome*: also that the session failed."""
+    shown = []
+    verdict = verdict_on_session(results)
+    if outcome and verdict.tone == "failed":
+        shown.append(Banner(kind="missing", about="The session failed.", words=verdict.words))
+    if notes := results.run.get("notes"):
+        remarks = " ".join(f"{note}." for note in notes)
+        shown.append(Banner(kind="note", about="About this run.", words=remarks))
+    return tuple(shown)
+
+
 # ---------------------------------------------------------------- did it fail
 
 
@@ -246,9 +273,14 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     )
 
 
+def failures_without_finding(results: RunResults) -> list[Failure]:
+    """Return the tests that failed, and not by a finding, with their messages."""
+    return [failure for failure in failures(results) if failure.message and failure.at is None]
+
+
 def messages_section(results: RunResults, _: Path) -> Section | None:
     """The messages of tests that failed, and not by a finding."""
-    hidden = [failure for failure in failures(results) if failure.message and failure.at is None]
+    hidden = failures_without_finding(results)
     if not hidden:
         return None
     shown = (

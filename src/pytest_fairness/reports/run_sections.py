@@ -36,36 +36,67 @@ _LONGEST_PROMPT = 20_000
 _SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 
 
+def run_facts(results: RunResults) -> dict[str, str]:
+    """Return what is known of the run, by what it is called in every report."""
+    run = results.run
+    trials = run.get("trials") or {}
+    ended = Counter(item.outcome for item in results.items)
+    ended["never finished"] = len(results.missing)
+    models = {model for entry in run.get("models") or () for model in entry["answered"]}
+    shown = {
+        "Run": run.get("id"),
+        "Started": run.get("started"),
+        "Finished": run.get("finished"),
+        "Run by": run.get("run_by"),
+        "Endpoints": ", ".join(map(str, run.get("endpoints") or ())) or "none: tables alone",
+        "Models that answered": ", ".join(sorted(models)) or "no answer names its model",
+        "Command": _command(run.get("command")),
+        "Exit status": run.get("exit_status"),
+        "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common() if n),
+        "Trials": ", ".join(
+            f"{n:,} {kind.replace('_', ' ')}" for kind, n in trials.items() if n and kind != "total"
+        ),
+        "Cost": formatting.cost_line(run),
+        "Seed": run.get("seed"),
+        "Git commit": run.get("git_commit"),
+        "Versions": _listed(run.get("versions") or {}),
+        "Settings": _listed(run.get("parameters") or {}),
+    }
+    return {name: str(value) for name, value in shown.items() if value not in (None, "")}
+
+
+def chosen_facts(results: RunResults, *names: str) -> Facts:
+    """Return those of :func:`run_facts` that are called *names*, in their order."""
+    known = run_facts(results)
+    return facts({name: known.get(name, "") for name in names})
+
+
+def _command(command: object) -> str:
+    if isinstance(command, list):
+        return " ".join(map(str, command))
+    return str(command or "")
+
+
+_OF_THE_RUN = (
+    "Run",
+    "Started",
+    "Finished",
+    "Run by",
+    "Command",
+    "Exit status",
+    "Fairness tests",
+    "Trials",
+    "Cost",
+    "Seed",
+    "Git commit",
+    "Versions",
+    "Settings",
+)
+
+
 def run_section(results: RunResults, _: Path) -> Section:
     """Return what a reader needs to repeat the run, and to read what it says."""
-    run = results.run
-    command = run.get("command")
-    trials = run.get("trials") or {}
-    ended = Counter(item.outcome for item in results.items) + Counter(
-        {"never finished": len(results.missing)}
-    )
-    run_facts = facts(
-        {
-            "Run": run.get("id"),
-            "Started": run.get("started"),
-            "Finished": run.get("finished"),
-            "Run by": run.get("run_by"),
-            "Command": " ".join(map(str, command)) if isinstance(command, list) else command,
-            "Exit status": run.get("exit_status"),
-            "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common()),
-            "Trials": ", ".join(
-                f"{n:,} {kind.replace('_', ' ')}"
-                for kind, n in trials.items()
-                if n and kind != "total"
-            ),
-            "Cost": formatting.cost_line(run),
-            "Seed": run.get("seed"),
-            "Git commit": run.get("git_commit"),
-            "Versions": _listed(run.get("versions") or {}),
-            "Settings": _listed(run.get("parameters") or {}),
-        }
-    )
-    return Section(heading="The run", id="run", parts=(run_facts,))
+    return Section(heading="The run", id="run", parts=(chosen_facts(results, *_OF_THE_RUN),))
 
 
 def systems_section(results: RunResults, run_dir: Path) -> Section | None:
