@@ -74,9 +74,9 @@ def test_nothing_is_obeyed_and_nothing_is_lost(
     text = " ".join(drawn(path).split())
     spelt = (r"\\x1b[31m", r"\\u041f\\u0440", r"\\u4e2d", r"\\u202e", r"\\ud800")
     said = (
-        "SIMULATED ENDPOINT",
+        "Simulated endpoint. No model was asked",
         "60 FAIL",
-        "And 40 more",
+        " and 40 more findings: 40 FAIL.",
         "2 of 2 fairness tests failed",
         "nothing to judge",
         "Sign-off",

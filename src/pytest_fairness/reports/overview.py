@@ -40,6 +40,7 @@ SOON = 30
 _MOST_LINES, _MOST_HIDDEN = 20, 500
 #: So many findings have a card: a page of more is slow to open, and nobody reads it.
 MOST_CARDS = 200
+NEVER_FINISHED = "never finished"
 #: What an error of ours means, by the name of its class, which pytest puts before the message.
 _ERRORS = {
     "BudgetError": "cost cap reached",
@@ -89,7 +90,7 @@ def failures(results: RunResults) -> list[Failure]:
     below = f"below the session's alpha of {results.session.get('alpha')}"
     alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
     failed += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
-    return [*failed, *(Failure(why="never finished", nodeid=nodeid) for nodeid in results.missing)]
+    return [*failed, *(Failure(why=NEVER_FINISHED, nodeid=nodeid) for nodeid in results.missing)]
 
 
 def _fails(results: RunResults, at: int) -> bool:
@@ -175,7 +176,7 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
 def _why_failed(results: RunResults) -> str:
     """Why the session failed; empty where it did not."""
     failed = failures(results)
-    red = {failure.nodeid for failure in failed if failure.why != "never finished"}
+    red = {failure.nodeid for failure in failed if failure.why != NEVER_FINISHED}
     total = words.count(len(results.items) + len(results.missing), "fairness test")
     status = results.run.get("exit_status")
     parts = []
@@ -274,13 +275,17 @@ def outcome_section(results: RunResults, _: Path) -> Section:
 
 
 def failures_without_finding(results: RunResults) -> list[Failure]:
-    """Return the tests that failed, and not by a finding, with their messages."""
-    return [failure for failure in failures(results) if failure.message and failure.at is None]
+    """Return the tests that failed, and not by a finding."""
+    return [
+        failure
+        for failure in failures(results)
+        if failure.at is None and failure.why != NEVER_FINISHED
+    ]
 
 
 def messages_section(results: RunResults, _: Path) -> Section | None:
     """The messages of tests that failed, and not by a finding."""
-    hidden = failures_without_finding(results)
+    hidden = [failure for failure in failures_without_finding(results) if failure.message]
     if not hidden:
         return None
     shown = (
