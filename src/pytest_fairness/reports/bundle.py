@@ -592,8 +592,10 @@ def _check_derived(
     records_only: bool,
 ) -> None:
     """Make all that follows from the records *again*, and compare it with what is in *folder*."""
-    recorded = [name for pattern in _TAKEN for name in _matching(folder, pattern)]
-    recorded = list(dict.fromkeys(recorded))
+    taken: dict[str, None] = {}
+    for pattern in _TAKEN:
+        taken |= dict.fromkeys(_matching(folder, pattern))
+    recorded = list(taken)
     if records_only:
         verification.left_out += [name for name in _files(folder) if name not in (*recorded, SUMS)]
         return
@@ -619,11 +621,7 @@ def _check_derived(
     with stored(again, watch):
         derive(again)
     made = [name for name in _files(again) if name not in recorded]
-    wrong = [
-        name
-        for name in made
-        if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)
-    ]
+    wrong = [name for name in made if not _are_same(folder / name, again / name)]
     more = set(_files(folder)) - set(_files(again)) - {SUMS}
     if without_pdf:
         more -= {"summary.pdf"}
@@ -633,6 +631,10 @@ def _check_derived(
         verification.checked.append(
             f"{len(made)} files of index, reports and tables follow from what was recorded"
         )
+
+
+def _are_same(file: Path, other: Path) -> bool:
+    return file.is_file() and sha256_of(file) == sha256_of(other)
 
 
 def _matching(folder: Path, pattern: str) -> list[str]:
