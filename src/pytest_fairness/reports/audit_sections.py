@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pytest_fairness import words
 from pytest_fairness.analysis.controls import CONTROLS, EVIDENCE_IS
 from pytest_fairness.baselines.mitigations import counted, unanswered
@@ -39,13 +41,8 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
     if not entries:
         return None
     columns: Columns = {
-        "Status": lambda entry: entry["status"] + (" (simulated)" if entry["simulated"] else ""),
-        "Finding": lambda entry: Entry(
-            words=entry.get("finding") or entry["test"],
-            link=entry["findings"][0] if entry["findings"] and not report else "",
-            file=f"{report}#{entry['findings'][0]}" if entry["findings"] and report else "",
-            small=tuple(str(entry[key]) for key in ("outcome", "class") if key in entry),
-        ),
+        "Status": _status,
+        "Finding": lambda entry: _answered_finding(entry, report),
         "Now": lambda entry: entry["verdict"] or words.NOTHING,
         "Action": lambda entry: entry["action"],
         "Owner": lambda entry: entry["owner"],
@@ -68,6 +65,26 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
         about=f"{counted(entries)}. A mitigation changes no verdict.",
         parts=(*parts, Notes(items=_STATUSES)),
     )
+
+
+def _status(entry: Mapping[str, Any]) -> str:
+    if entry["simulated"]:
+        return f"{entry['status']} (simulated)"
+    return str(entry["status"])
+
+
+def _answered_finding(entry: Mapping[str, Any], report: str) -> Entry:
+    """Return what a mitigation is about, with a link to it on this page or in the *report*."""
+    shown = Entry(
+        words=entry.get("finding") or entry["test"],
+        small=tuple(str(entry[key]) for key in ("outcome", "class") if key in entry),
+    )
+    if not entry["findings"]:
+        return shown
+    place = entry["findings"][0]
+    if report:
+        return msgspec.structs.replace(shown, file=f"{report}#{place}")
+    return msgspec.structs.replace(shown, link=place)
 
 
 _STATUSES = (

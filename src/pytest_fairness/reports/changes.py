@@ -65,7 +65,7 @@ class FindingChange:
 
 def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChange, ...]:
     """Every finding of the two runs, matched by their ids, the worst change first."""
-    earlier = {id_: at for at, id_ in enumerate(before.ids)}
+    earlier = dict(before.places)
     changes = []
     for at, id_ in enumerate(after.ids):
         now = after.findings[at]

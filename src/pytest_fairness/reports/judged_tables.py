@@ -300,17 +300,25 @@ def differing(
     split = [_WORDS.findall(_cut(reply))[:_MOST_WORDS] for reply in replies]
     compared = [[_compared(word, people) for word in words] for words in split]
     kinds = [[_kind_of(word, "differs") for word in words] for words in compared]
-    least = 1
-    if min(map(len, compared)) > _SHORT:
-        least = 2
-    matcher = difflib.SequenceMatcher(None, compared[0], compared[1], autojunk=False)
-    for starts_at, other_at, size in matcher.get_matching_blocks():
-        if size < least and compared[0][starts_at : starts_at + size] != [_NAME]:
-            continue  # a word that two long texts have in common by chance
-        for side, begin in ((0, starts_at), (1, other_at)):
-            for at in range(begin, begin + size):
-                kinds[side][at] = _kind_of(compared[side][at], "")
+    for first, second, size in _alike(*compared):
+        for side, begin in enumerate((first, second)):
+            alike = compared[side][begin : begin + size]
+            kinds[side][begin : begin + size] = [_kind_of(word, "") for word in alike]
     return [tuple(_runs(words, kind)) for words, kind in zip(split, kinds, strict=True)]
+
+
+def _alike(first: list[str], second: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield where runs of words that two texts have in common begin in each, and how long they
+    are.
+    """
+    least = 1
+    if min(len(first), len(second)) > _SHORT:
+        least = 2
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    for begin, other, size in matcher.get_matching_blocks():
+        # Else it is a word that two long texts have in common by chance.
+        if size >= least or first[begin : begin + size] == [_NAME]:
+            yield begin, other, size
 
 
 #: Stands for each word of a person's name, so that names are alike.

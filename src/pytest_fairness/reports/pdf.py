@@ -76,13 +76,10 @@ def surroundings() -> str | None:
     without the library.
     """
     try:
-        fonts = [
-            f"{path.name} {path.stat().st_size}"
-            for pair in _found()
-            for path in pair
-            if path is not None
-        ]
-        return ", ".join([f"fpdf2 {importlib.metadata.version('fpdf2')}", *fonts])
+        parts = [f"fpdf2 {importlib.metadata.version('fpdf2')}"]
+        for pair in _found():
+            parts += [f"{path.name} {path.stat().st_size}" for path in pair if path is not None]
+        return ", ".join(parts)
     except importlib.metadata.PackageNotFoundError:
         return None
 

@@ -39,23 +39,19 @@ _SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 def run_facts(results: RunResults) -> dict[str, str]:
     """Return what is known of the run, by what it is called in every report."""
     run = results.run
-    trials = run.get("trials") or {}
     ended = Counter(item.outcome for item in results.items)
     ended["never finished"] = len(results.missing)
-    models = {model for entry in run.get("models") or () for model in entry["answered"]}
     shown = {
         "Run": run.get("id"),
         "Started": run.get("started"),
         "Finished": run.get("finished"),
         "Run by": run.get("run_by"),
         "Endpoints": ", ".join(map(str, run.get("endpoints") or ())) or "none: tables alone",
-        "Models that answered": ", ".join(sorted(models)) or "no answer names its model",
+        "Models that answered": _models(run.get("models") or ()),
         "Command": _command(run.get("command")),
         "Exit status": run.get("exit_status"),
-        "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common() if n),
-        "Trials": ", ".join(
-            f"{n:,} {kind.replace('_', ' ')}" for kind, n in trials.items() if n and kind != "total"
-        ),
+        "Fairness tests": _numbers(dict(ended.most_common())),
+        "Trials": _numbers({**(run.get("trials") or {}), "total": 0}),
         "Cost": formatting.cost_line(run),
         "Seed": run.get("seed"),
         "Git commit": run.get("git_commit"),
@@ -65,10 +61,25 @@ def run_facts(results: RunResults) -> dict[str, str]:
     return {name: str(value) for name, value in shown.items() if value not in (None, "")}
 
 
+def _numbers(counts: Mapping[str, int]) -> str:
+    """Write how many there are of each kind: ``789 answered, 11 refused``."""
+    return ", ".join(
+        f"{number:,} {kind.replace('_', ' ')}" for kind, number in counts.items() if number
+    )
+
+
+def _models(models: Iterable[Mapping[str, Any]]) -> str:
+    """Return the models that answered, by their own account."""
+    answered: set[str] = set()
+    for entry in models:
+        answered.update(entry["answered"])
+    return ", ".join(sorted(answered)) or "no answer names its model"
+
+
 def chosen_facts(results: RunResults, *names: str) -> Facts:
     """Return those of :func:`run_facts` that are called *names*, in their order."""
-    known = run_facts(results)
-    return facts({name: known.get(name, "") for name in names})
+    all_facts = run_facts(results)
+    return facts({name: all_facts.get(name, "") for name in names})
 
 
 def _command(command: object) -> str:

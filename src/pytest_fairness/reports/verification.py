@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -743,16 +743,25 @@ def _check_table(
             continue
         trial = trial_of(record)
         replies.append(trial.reply)
-        for name, value in _expected(record, trial, row).items():
-            if name in row and name not in judgement.changed and not _same(row[name], value):
-                wrong.append(
-                    f"row {at + 1}: {name} is {row[name]!r:.80}, and the log has {value!r:.80} (or "
-                    "the test changed it)"
-                )
+        expected = _expected(record, trial, row)
+        unlike = _unlike_row(row, expected, judgement.changed)
+        wrong += _within(f"row {at + 1}", unlike)
     scored, differing = _read_again(judgement, frame, replies)
     if judgement.changed:
         scored += f"; {listed(judgement.changed)} as the test changed it before it judged"
     return [*wrong, *differing], scored, replies
+
+
+def _unlike_row(
+    row: Mapping[str, Any], expected: Mapping[str, Any], changed: Container[str]
+) -> Iterator[str]:
+    """Yield where a row of a table is not as *expected*, but for columns that the test *changed*."""
+    for name, value in expected.items():
+        if name in row and name not in changed and not _same(row[name], value):
+            yield (
+                f"{name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the test changed "
+                "it)"
+            )
 
 
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
@@ -853,10 +862,7 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     """Return what stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or
     no for each) and, of a ranking, ``rank``, read from *replies*.
     """
-    texts = list(replies)
-    if "refused" in frame:
-        refusals = frame["refused"].tolist()
-        texts = [None if refused else text for text, refused in zip(texts, refusals, strict=True)]
+    texts = _without_refusals(frame, replies)
     if "position" not in frame:
         return {"chosen": _chosen_of_two(frame, texts)}
     trials = frame["trial"].tolist()
@@ -871,6 +877,14 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
         return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
     numbers = {trial: _number(by_trial[trial], names) for trial, names in slates.items()}
     return {"chosen": [numbers[trial] == position for trial, position in seats]}
+
+
+def _without_refusals(frame: pd.DataFrame, replies: Sequence[Any]) -> list[Any]:
+    """Return the *replies*, None for each that was refused."""
+    if "refused" not in frame:
+        return list(replies)
+    refusals = frame["refused"].tolist()
+    return [None if refused else text for text, refused in zip(replies, refusals, strict=True)]
 
 
 def _slates(frame: pd.DataFrame, seats: Sequence[tuple[Any, int]]) -> dict[Any, list[Any]]:
