@@ -7,12 +7,15 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import pandas as pd
 
     from pytest_fairness.errors import UsageError
+    from pytest_fairness.reports.findings_json import RunResults
     from pytest_fairness.scorers.outcome import Outcome
 
 _SEX, _RACE = ("sex", "gender"), ("race_ethnicity", "race", "ethnicity")
@@ -183,9 +186,7 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     was favourable, and the facts of the run."""
     from pytest_fairness.errors import UsageError, unknown
     from pytest_fairness.reports.findings_json import read_results
-    from pytest_fairness.runs.judgements import judgements
     from pytest_fairness.runs.project import chosen_run
-    from pytest_fairness.runs.reader import reading
 
     if arguments.outcome:
         raise UsageError("--outcome is for CSV files; of a run, name the finding with --finding")
@@ -193,30 +194,18 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     results = read_results(folder)
     if arguments.finding not in (None, *results.ids):
         raise UsageError(f"--finding: {unknown('finding', arguments.finding, results.ids)}")
-    with reading(folder) as reader:
-        judged = judgements(reader)
     columns = {name for name in (arguments.sex, arguments.race) if name} or {*_SEX, *_RACE}
-    decisions: dict[tuple[str, str], tuple[str, pd.DataFrame, Outcome, object]] = {}
-    for at, identity in enumerate(results.ids):
-        judgement = judged.get(results.place_of(at))
-        if (
-            judgement is not None
-            and judgement.outcome is not None
-            and arguments.finding in (None, identity)
-        ):
-            frame = judgement.frame()
-            name = judgement.outcome.name
-            outcome = judgement.outcome_in(frame)
-            if outcome is not None and columns & set(frame.columns):
-                favourable = judgement.arguments.get("favourable")
-                decisions.setdefault((judgement.test, name), (identity, frame, outcome, favourable))
+    decisions: dict[tuple[str, str], _Decisions] = {}
+    findings = [identity for identity in results.ids if arguments.finding in (None, identity)]
+    for decision in _decisions(folder, results, findings, columns):
+        decisions.setdefault((decision.test, decision.outcome.name), decision)
     if len(decisions) > 1:
-        lines = [
-            f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in decisions.items()
+        lines = ["the trials of which finding? Name one of these with --finding:"]
+        lines += [
+            f"  {decision.finding}  {decision.outcome.name} in {decision.test}"
+            for decision in decisions.values()
         ]
-        raise UsageError(
-            "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
-        )
+        raise UsageError("\n".join(lines))
     if not decisions:
         which = "finding"
         if arguments.finding:
@@ -225,10 +214,41 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
             f"run {folder.name}: no {which} was judged on trials that have a column "
             f"{' or '.join(sorted(columns))}"
         )
-    (_, frame, outcome, favourable) = next(iter(decisions.values()))
+    (decision,) = decisions.values()
+    favourable = decision.favourable
     if arguments.favourable is not None:
-        favourable = _value(outcome.values, arguments.favourable)
-    return frame, outcome, favourable, dict(results.run)
+        favourable = _value(decision.outcome.values, arguments.favourable)
+    return decision.frame, decision.outcome, favourable, dict(results.run)
+
+
+class _Decisions(NamedTuple):
+    """The trials that a finding was judged from, with the outcome, and what was favourable."""
+
+    finding: str
+    test: str
+    frame: pd.DataFrame
+    outcome: Outcome
+    favourable: object
+
+
+def _decisions(
+    folder: Path, results: RunResults, findings: Iterable[str], columns: set[str]
+) -> Iterator[_Decisions]:
+    """Yield the trials of each of *findings* that have one of the *columns*."""
+    from pytest_fairness.runs.judgements import judgements
+    from pytest_fairness.runs.reader import reading
+
+    with reading(folder) as reader:
+        judged = judgements(reader)
+    for identity in findings:
+        judgement = judged.get(results.place_of(results.places[identity]))
+        if judgement is None or judgement.outcome is None:
+            continue
+        frame = judgement.frame()
+        outcome = judgement.outcome_in(frame)
+        if outcome is not None and columns & set(frame.columns):
+            favourable = judgement.arguments.get("favourable")
+            yield _Decisions(identity, judgement.test, frame, outcome, favourable)
 
 
 def _value(column: pd.Series[Any], text: str | None) -> object:

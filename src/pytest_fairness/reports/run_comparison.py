@@ -156,13 +156,9 @@ def compare_runs(
     contrasts: list[SideContrast] = []
     frames: list[pd.DataFrame] = []
     for second, after in others:
-        for entry, counterpart in _matched(before, after, (first, second), left_out):
-            try:
-                shared = _shared(entry, counterpart, (first, second), left_out)
-                contrasts += contrasts_of(shared)
-                frames.append(shared.frame)
-            except FairnessError as error:
-                left_out.append(f"{entry.about}: {error}")
+        for shared, of_shared in _contrasts(before, after, (first, second), left_out):
+            contrasts += of_shared
+            frames.append(shared.frame)
     if not contrasts:
         why = "; ".join(dict.fromkeys(left_out)) or "they hold no findings"
         raise UsageError(f"{' and '.join(sides)} share nothing that can be compared: {why}")
@@ -176,6 +172,20 @@ def compare_runs(
         alpha=alpha,
         correction=correction,
     )
+
+
+def _contrasts(
+    before: Sequence[_Entry], after: Sequence[_Entry], sides: tuple[str, str], left_out: list[str]
+) -> Iterator[tuple[SharedCells, list[SideContrast]]]:
+    """Yield the cells that both sides judged, with what they contrast; what cannot be compared is
+    *left_out*, with why.
+    """
+    for entry, counterpart in _matched(before, after, sides, left_out):
+        try:
+            shared = _shared(entry, counterpart, sides, left_out)
+            yield shared, list(contrasts_of(shared))
+        except FairnessError as error:
+            left_out.append(f"{entry.about}: {error}")
 
 
 def _urgency(change: SideChange) -> tuple[int, float]:
