@@ -65,17 +65,20 @@ HOSTILE = [
 
 
 class Rendered(HTMLParser):
-    """The elements of a page, and its words outside of code."""
+    """The elements of a page, its words, and those outside of code."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
-        self.words, self.comments = "", 0
+        self.words = ""
+        self.all_words = ""
+        self.comments = 0
         self._code = 0
         self.feed(GITHUB.render(text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert {name for name, _ in attrs} <= {"align", "href"}, attrs
+        aligned = [("style", "text-align:right")]  # of a column of figures
+        assert attrs == aligned or {name for name, _ in attrs} <= {"align", "href"}, attrs
         self.tags.append(tag)
         self._code += tag == "code"
 
@@ -86,6 +89,7 @@ class Rendered(HTMLParser):
         self.comments += 1
 
     def handle_data(self, data: str) -> None:
+        self.all_words += data
         self.words += "" if self._code else data
 
 

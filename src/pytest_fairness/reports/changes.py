@@ -50,9 +50,10 @@ class FindingChange:
     @property
     def finding(self) -> Finding:
         """The finding as it stands now, or as it stood last."""
-        latest = self.after or self.before
-        assert latest is not None  # noqa: S101 - for the type checker
-        return latest
+        for finding in (self.after, self.before):
+            if finding is not None:
+                return finding
+        raise ValueError(f"{self.id} is a change of no finding")
 
     @property
     def verdicts(self) -> str:

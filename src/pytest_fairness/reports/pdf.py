@@ -159,10 +159,9 @@ class _Drawing:
             self._pdf.add_page()
         self._pdf.ln(2)
         self._text(part.heading, 12, bold=True)
-        if part.about:
-            self._text(part.about, _SMALL, colour=_GREY)
-        if part.sentence:
-            self._text(part.sentence, bold=True)
+        self._text(part.about, _SMALL, colour=_GREY)
+        self._text(part.sentence, bold=True)
+        self._text(" · ".join(part.chips), _SMALL)
         for inner in part.parts:
             self._draw(inner)
 
@@ -171,9 +170,9 @@ class _Drawing:
         height = 4.4
         if part.kind == "sign":
             height = 11
+        self._text(part.caption, _SMALL, colour=_GREY)
         self._grid(part.rows, _widths(part.head, part.rows), part.head, height)
-        if part.more:
-            self._text(part.more)
+        self._text(part.more)
 
     @_draw.register(Facts)
     def _facts(self, part: Facts) -> None:
@@ -200,8 +199,7 @@ class _Drawing:
             for item in part.items
         ]
         self._grid(rows, (30, 94, 50), head)
-        if part.more:
-            self._text(part.more)
+        self._text(part.more)
 
     @_draw.register(Link)
     def _link(self, part: Link) -> None:

@@ -108,7 +108,7 @@ def _table(part: Table, width: int) -> list[str]:
     if part.caption:
         lines = [*_wrapped(part.caption, width), *lines]
     if part.more:
-        lines.append(f"  {line(part.more)}")
+        lines += _items([part.more], width)
     return lines
 
 
