@@ -5,17 +5,16 @@ CSV file.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     import pandas as pd
 
     from pytest_fairness.errors import UsageError
-    from pytest_fairness.reports.findings_json import RunResults
+    from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
 
 _SEX, _RACE = ("sex", "gender"), ("race_ethnicity", "race", "ethnicity")
@@ -186,7 +185,9 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     was favourable, and the facts of the run."""
     from pytest_fairness.errors import UsageError, unknown
     from pytest_fairness.reports.findings_json import read_results
+    from pytest_fairness.runs.judgements import judgements
     from pytest_fairness.runs.project import chosen_run
+    from pytest_fairness.runs.reader import reading
 
     if arguments.outcome:
         raise UsageError("--outcome is for CSV files; of a run, name the finding with --finding")
@@ -194,18 +195,16 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     results = read_results(folder)
     if arguments.finding not in (None, *results.ids):
         raise UsageError(f"--finding: {unknown('finding', arguments.finding, results.ids)}")
+    with reading(folder) as reader:
+        judged = judgements(reader)
     columns = {name for name in (arguments.sex, arguments.race) if name} or {*_SEX, *_RACE}
     decisions: dict[tuple[str, str], _Decisions] = {}
-    findings = [identity for identity in results.ids if arguments.finding in (None, identity)]
-    for decision in _decisions(folder, results, findings, columns):
-        decisions.setdefault((decision.test, decision.outcome.name), decision)
-    if len(decisions) > 1:
-        lines = ["the trials of which finding? Name one of these with --finding:"]
-        lines += [
-            f"  {decision.finding}  {decision.outcome.name} in {decision.test}"
-            for decision in decisions.values()
-        ]
-        raise UsageError("\n".join(lines))
+    for number, finding in enumerate(results.ids):
+        if arguments.finding not in (None, finding):
+            continue
+        trials = _Decisions.of(finding, judged.get(results.place_of(number)), columns)
+        if trials is not None:
+            decisions.setdefault((trials.test, trials.outcome.name), trials)
     if not decisions:
         which = "finding"
         if arguments.finding:
@@ -214,15 +213,23 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
             f"run {folder.name}: no {which} was judged on trials that have a column "
             f"{' or '.join(sorted(columns))}"
         )
-    (decision,) = decisions.values()
-    favourable = decision.favourable
+    meant, *others = decisions.values()
+    if others:
+        lines = [
+            f"  {trials.finding}  {trials.outcome.name} in {trials.test}"
+            for trials in (meant, *others)
+        ]
+        raise UsageError(
+            "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
+        )
+    favourable = meant.favourable
     if arguments.favourable is not None:
-        favourable = _value(decision.outcome.values, arguments.favourable)
-    return decision.frame, decision.outcome, favourable, dict(results.run)
+        favourable = _value(meant.outcome.values, arguments.favourable)
+    return meant.frame, meant.outcome, favourable, dict(results.run)
 
 
 class _Decisions(NamedTuple):
-    """The trials that a finding was judged from, with the outcome, and what was favourable."""
+    """The trials that *finding* of *test* was judged from."""
 
     finding: str
     test: str
@@ -230,25 +237,18 @@ class _Decisions(NamedTuple):
     outcome: Outcome
     favourable: object
 
-
-def _decisions(
-    folder: Path, results: RunResults, findings: Iterable[str], columns: set[str]
-) -> Iterator[_Decisions]:
-    """Yield the trials of each of *findings* that have one of the *columns*."""
-    from pytest_fairness.runs.judgements import judgements
-    from pytest_fairness.runs.reader import reading
-
-    with reading(folder) as reader:
-        judged = judgements(reader)
-    for identity in findings:
-        judgement = judged.get(results.place_of(results.places[identity]))
+    @classmethod
+    def of(
+        cls, finding: str, judgement: Judgement | None, columns: Collection[str]
+    ) -> _Decisions | None:
+        """Return the trials of *judgement*; None where they have none of *columns*, or no outcome."""
         if judgement is None or judgement.outcome is None:
-            continue
+            return None
         frame = judgement.frame()
         outcome = judgement.outcome_in(frame)
-        if outcome is not None and columns & set(frame.columns):
-            favourable = judgement.arguments.get("favourable")
-            yield _Decisions(identity, judgement.test, frame, outcome, favourable)
+        if outcome is None or not set(columns) & set(frame.columns):
+            return None
+        return cls(finding, judgement.test, frame, outcome, judgement.arguments.get("favourable"))
 
 
 def _value(column: pd.Series[Any], text: str | None) -> object:
