@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from markupsafe import escape
 
@@ -179,6 +180,7 @@ def columns_of(text: str) -> int:
     return sum(map(_columns_of_character, text))
 
 
+@lru_cache(maxsize=4096)
 def _columns_of_character(character: str) -> int:
     if unicodedata.combining(character):
         return 0
