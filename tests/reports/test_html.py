@@ -15,7 +15,8 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.charts import draw
 from pytest_fairness.reports.finding_sections import MOST_ROWS, effect_chart, group_chart
-from pytest_fairness.reports.html import render, report_page, write_html
+from pytest_fairness.reports.html import render, write_html
+from pytest_fairness.reports.report_page import report_page
 
 from .factories import (
     HOSTILE,

@@ -10,7 +10,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pytest_fairness import ll144_tables
-from pytest_fairness.reports import impact_page
+from pytest_fairness.reports.html import render
+from pytest_fairness.reports.impact_page import csv_text, impact_page
+from pytest_fairness.reports.markdown import page_markdown
+from pytest_fairness.reports.plain_text import page_text
 
 from .factories import HOSTILE
 from .page_reader import Page
@@ -34,12 +37,9 @@ def test_every_form_has_the_figures_and_says_what_the_data_are(found):
     """Title, simulated endpoint, the number unknown, the excluded category with its numbers and
     why.
     """
-    forms = [
-        impact_page.plain_text(found),
-        impact_page.markdown_text(found),
-        impact_page.csv_text(found),
-    ]
-    page = impact_page.page_text(found, {"id": "", "versions": None})
+    document = impact_page(found)
+    forms = [page_text(document), page_markdown(document), csv_text(found)]
+    page = render(document, {"id": "", "versions": None})
     shown = " ".join(Page(page).words)
     for text in (*forms, shown):
         words = " ".join(text.replace("\\", "").split())
@@ -63,11 +63,10 @@ def test_every_form_has_the_figures_and_says_what_the_data_are(found):
 
 def test_hostile_names_are_inert_in_every_form(found):
     """No control code, no element, no formula, no workflow command; a cell stays one cell."""
-    text, marked, table = (
-        impact_page.plain_text(found),
-        impact_page.markdown_text(found),
-        impact_page.csv_text(found),
-    )
+    document = impact_page(found)
+    text = page_text(document)
+    marked = page_markdown(document)
+    table = csv_text(found)
     for shown in (text, marked, table):
         assert not {"\x1b", "\x07", "\u202e", "\x00", "\ud800"} & set(shown)
     assert "\n::set-output" not in text
@@ -77,6 +76,6 @@ def test_hostile_names_are_inert_in_every_form(found):
     assert rendered.count("<tr>") == 4 + 3 + 4
     assert all(len(row) == 9 for row in csv.reader(io.StringIO(table)))
     assert "\n'=1+1" in table.replace(",", "\n")
-    page = impact_page.page_text(found, {"id": "", "versions": None})
+    page = render(document, {"id": "", "versions": None})
     assert "<script" not in page
     Page(page)

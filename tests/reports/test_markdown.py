@@ -65,17 +65,20 @@ HOSTILE = [
 
 
 class Rendered(HTMLParser):
-    """The elements of a page, and its words outside of code."""
+    """The elements of a page, its words, and those outside of code."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
-        self.words, self.comments = "", 0
+        self.words = ""
+        self.all_words = ""
+        self.comments = 0
         self._code = 0
         self.feed(GITHUB.render(text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert {name for name, _ in attrs} <= {"align", "href"}, attrs
+        aligned = [("style", "text-align:right")]  # of a column of figures
+        assert attrs == aligned or {name for name, _ in attrs} <= {"align", "href"}, attrs
         self.tags.append(tag)
         self._code += tag == "code"
 
@@ -86,6 +89,7 @@ class Rendered(HTMLParser):
         self.comments += 1
 
     def handle_data(self, data: str) -> None:
+        self.all_words += data
         self.words += "" if self._code else data
 
 
@@ -202,13 +206,15 @@ def test_what_it_says() -> None:
         "<!-- pytest-fairness -->\n\n"
         "## Fairness: 2 tests of 4 failed, 1 test never finished\n\n"
         "**3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS**\n\n"
-        "> The replies of findings marked *simulated* come from a **simulated** endpoint: no model "
-        "was asked.  \n"
+        "> **Simulated endpoint.** No model was asked for what is marked “simulated”. The replies "
+        "are made up by a seeded program, so they show how the test works and say nothing about "
+        "any model.  \n"
         "> resumed, once  \n"
-        "> Never finished: <code>t.py::test\\_lost</code>.  \n\n"
+        "> **Never finished:** t.py::test\\_lost.  \n\n"
         "### Since run 2026-02-27-001: 1 new, 2 unchanged\n\n"
-        "- **new** FAIL on sentiment by race\\_ethnicity, gpt-4o "
-        "<code>tests/test\\_names.py::test\\_tone\\_does\\_not\\_follow\\_the\\_name</code>\n\n"
+        "| Change | Verdict | Finding | Test |\n|---|---|---|---|\n"
+        "| new | FAIL | sentiment by race\\_ethnicity, gpt-4o | "
+        "tests/test\\_names.py::test\\_tone\\_does\\_not\\_follow\\_the\\_name |\n\n"
         "| verdict | what was found |\n|---|---|\n"
         "| **FAIL**<br>simulated | Black is worse off than white on sentiment: 0.560 against "
         "0.720, 0.160 lower "
@@ -221,8 +227,9 @@ def test_what_it_says() -> None:
         "| PASS | No difference worth minding on word\\_count among the two groups of gender.<br>"
         "<code>tests/test\\_names.py::test\\_length\\_does\\_not\\_follow\\_the\\_name</code> |\n\n"
         "### Tests that failed without a finding\n\n"
-        "- <code>t.py::test\\_key</code>: KeyError: 'name'\n\n"
-        "run 2026-02-28-001 · 800 trials · gpt-4o · \\$1.2345 for 800 trials<br>Report: "
+        "| Why | Test | Message |\n|---|---|---|\n"
+        "| error in setup or teardown | t.py::test\\_key | KeyError: 'name' |\n\n"
+        "run 2026-02-28-001 · 800 trials · endpoint gpt-4o · \\$1.2345 for 800 trials<br>Report: "
         "<code>.fairness/runs/a/report.html</code> of [this "
         "job](https://github.com/a/b/actions/runs/7)\n"
     )  # fmt: skip

@@ -54,10 +54,10 @@ def run_of(folder: Path, findings: int = 1) -> Path:
     return folder
 
 
-def drawn(path: Path) -> str:
+def drawn(data: bytes) -> str:
     """The text that the pages draw with PDF's own fonts."""
     found = b""
-    for stream in re.findall(rb"stream\n(.*?)\nendstream", path.read_bytes(), re.DOTALL):
+    for stream in re.findall(rb"stream\n(.*?)\nendstream", data, re.DOTALL):
         try:
             found += zlib.decompress(stream)
         except zlib.error:
@@ -71,12 +71,12 @@ def test_nothing_is_obeyed_and_nothing_is_lost(
     """Without any font of the machine; each character that PDF's own lack is spelt out."""
     monkeypatch.setattr(pdf, "_found", lambda: ())
     path = pdf.write_summary(run_of(tmp_path, 60))
-    text = " ".join(drawn(path).split())
+    text = " ".join(drawn(path.read_bytes()).split())
     spelt = (r"\\x1b[31m", r"\\u041f\\u0440", r"\\u4e2d", r"\\u202e", r"\\ud800")
     said = (
-        "SIMULATED ENDPOINT",
+        "Simulated endpoint. No model was asked",
         "60 FAIL",
-        "And 40 more",
+        " and 40 more findings: 40 FAIL.",
         "2 of 2 fairness tests failed",
         "nothing to judge",
         "Sign-off",

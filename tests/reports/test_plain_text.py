@@ -12,13 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import columns_of
-from pytest_fairness.reports.plain_text import (
-    MOST_GROUPS,
-    MOST_PAIRS,
-    WIDTH,
-    finding_text,
-    summary_lines,
-)
+from pytest_fairness.reports.finding_sections import MOST_GROUPS, MOST_PAIRS
+from pytest_fairness.reports.plain_text import WIDTH, finding_text, summary_lines
 
 from .factories import (
     HOSTILE,

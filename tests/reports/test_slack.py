@@ -49,7 +49,7 @@ def test_a_regression_is_sent_without_a_fail() -> None:
     )
     assert body is not None
     assert "<" not in texts(body)[1]
-    assert texts(body)[2].startswith("*FLAG* [gpt-4o] (new): ")
+    assert texts(body)[2].startswith("*FLAG* [gpt-4o, new]: ")
     assert message(before, changes_between(after, before), {}) is None
 
 

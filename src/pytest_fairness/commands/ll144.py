@@ -88,7 +88,10 @@ def add(subparsers: Any) -> None:
 def ll144(arguments: argparse.Namespace) -> tuple[str, int]:
     """Print the tables; write them to the files that are named."""
     from pytest_fairness.analysis.ll144 import ll144_tables
-    from pytest_fairness.reports import impact_page
+    from pytest_fairness.reports.html import render
+    from pytest_fairness.reports.impact_page import csv_text, impact_page
+    from pytest_fairness.reports.markdown import page_markdown
+    from pytest_fairness.reports.plain_text import page_text
     from pytest_fairness.runs.files import write_atomically
 
     frame: pd.DataFrame
@@ -114,11 +117,12 @@ def ll144(arguments: argparse.Namespace) -> tuple[str, int]:
         exclude=dict(map(_exclusion, arguments.exclude or ())),
         **stated,
     )
-    text = impact_page.plain_text(tables)
+    page = impact_page(tables, replayed=bool(run.get("replayed")))
+    text = page_text(page)
     made = {
-        "html": partial(impact_page.page_text, tables, run),
-        "markdown": partial(impact_page.markdown_text, tables),
-        "csv": partial(impact_page.csv_text, tables),
+        "html": partial(render, page, run),
+        "markdown": partial(page_markdown, page),
+        "csv": partial(csv_text, tables),
     }
     for name, make in made.items():
         if (path := getattr(arguments, name)) is not None:

@@ -1,4 +1,4 @@
-"""Report the findings of a run as text, as findings.json and as a self-contained HTML page.
+"""The findings of a run as documents, and as files: builders make pages of parts, sinks render them.
 
 Every report is made from the run's files, never from memory, and whatever a model or a test wrote
 passes through the one escaping function of its sink. A suite hands in sections, or a page of its
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from pytest_fairness.model import Presenter, present_with
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.changes import FindingChange
@@ -65,13 +63,3 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'sections')}"), name)
-
-
-def _notebook() -> Presenter:
-    from pytest_fairness.reports import notebook
-
-    return notebook
-
-
-# A finding shows itself, and lies below: what it is shown with is imported when one is.
-present_with(_notebook)

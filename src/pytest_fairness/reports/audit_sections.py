@@ -9,12 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pytest_fairness import words
 from pytest_fairness.analysis.controls import CONTROLS, EVIDENCE_IS
 from pytest_fairness.baselines.mitigations import counted, unanswered
 from pytest_fairness.model import Finding
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.overview import banners
+from pytest_fairness.reports.run_sections import chosen_facts
 from pytest_fairness.reports.sections import (
     Columns,
     Counts,
@@ -24,7 +28,6 @@ from pytest_fairness.reports.sections import (
     Part,
     Section,
     Table,
-    facts,
     table,
 )
 
@@ -38,13 +41,8 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
     if not entries:
         return None
     columns: Columns = {
-        "Status": lambda entry: entry["status"] + (" (simulated)" if entry["simulated"] else ""),
-        "Finding": lambda entry: Entry(
-            words=entry.get("finding") or entry["test"],
-            link=entry["findings"][0] if entry["findings"] and not report else "",
-            file=f"{report}#{entry['findings'][0]}" if entry["findings"] and report else "",
-            small=tuple(str(entry[key]) for key in ("outcome", "class") if key in entry),
-        ),
+        "Status": _status,
+        "Finding": lambda entry: _answered_finding(entry, report),
         "Now": lambda entry: entry["verdict"] or words.NOTHING,
         "Action": lambda entry: entry["action"],
         "Owner": lambda entry: entry["owner"],
@@ -67,6 +65,26 @@ def mitigations_section(results: RunResults, _run_dir: Path, *, report: str = ""
         about=f"{counted(entries)}. A mitigation changes no verdict.",
         parts=(*parts, Notes(items=_STATUSES)),
     )
+
+
+def _status(entry: Mapping[str, Any]) -> str:
+    if entry["simulated"]:
+        return f"{entry['status']} (simulated)"
+    return str(entry["status"])
+
+
+def _answered_finding(entry: Mapping[str, Any], report: str) -> Entry:
+    """Return what a mitigation is about, with a link to it on this page or in the *report*."""
+    shown = Entry(
+        words=entry.get("finding") or entry["test"],
+        small=tuple(str(entry[key]) for key in ("outcome", "class") if key in entry),
+    )
+    if not entry["findings"]:
+        return shown
+    place = entry["findings"][0]
+    if report:
+        return msgspec.structs.replace(shown, file=f"{report}#{place}")
+    return msgspec.structs.replace(shown, link=place)
 
 
 _STATUSES = (
@@ -125,20 +143,15 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         for name, what in contents.items()
         if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
     }
-    run_facts = facts(
-        {
-            "Run": run.get("id"),
-            "Finished": run.get("finished"),
-            "Endpoints": ", ".join(map(str, run.get("endpoints") or [])),
-            "Models that answered": ", ".join(
-                sorted({model for entry in run.get("models") or [] for model in entry["answered"]})
-            ),
-            "Trials": (run.get("trials") or {}).get("total"),
-            "Git commit": run.get("git_commit"),
-            "Versions": ", ".join(
-                f"{name} {version}" for name, version in (run.get("versions") or {}).items()
-            ),
-        }
+    run_facts = chosen_facts(
+        results,
+        "Run",
+        "Finished",
+        "Endpoints",
+        "Models that answered",
+        "Trials",
+        "Git commit",
+        "Versions",
     )
     links = {name: "" if set(name) & set("*/") else name for name in there}
     listed: Columns = {
@@ -175,6 +188,7 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         sections=tuple(sections),
         simulated=results.simulated,
         replayed=results.replayed,
+        banners=banners(results),
     )
 
 

@@ -20,7 +20,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,7 +34,7 @@ from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.escaping import csv_cell, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
-from pytest_fairness.reports.html import banners, render, write_html
+from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.reports.verification import Verification, verify_run
@@ -123,24 +123,7 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
     results = read_results(run_dir)
     rows: list[Sequence[Any]] = []
     for file in sorted({baseline["file"]: None for _, baseline in _baselines_of(results)}):
-        history, why = versions(root / file, root)
-        for number, version in enumerate(reversed(history), 1):
-            digest = "unread"
-            if version.document:
-                digest = version.document.digest.partition(":")[2][:12]
-            name = f"baselines/{Path(file).stem}/{number:03d}-{digest}.json"
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(version.text.encode("utf-8"))
-            rows.append(
-                _version_row(
-                    file,
-                    name,
-                    version,
-                    history[len(history) - number + 1 : len(history) - number + 2],
-                )
-            )
-        if why:
-            rows.append([file, "", "", "", f"no earlier versions: {why}"])
+        rows += _record_versions(file, root, folder)
     if rows:
         _write_csv(folder / "baselines" / "history.csv", _HISTORY, rows)
     _write_csv(folder / "retests.csv", _RETESTS, _retests(run_dir, results))
@@ -155,6 +138,23 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
     )
 
 
+def _record_versions(file: str, root: Path, folder: Path) -> Iterator[Sequence[Any]]:
+    """Copy each version of the baseline *file* into *folder*, the oldest first; a row for each."""
+    history, why = versions(root / file, root)
+    before: BaselineVersion | None = None
+    for number, version in enumerate(reversed(history), 1):
+        digest = "unread"
+        if version.document:
+            digest = version.document.digest.partition(":")[2][:12]
+        name = f"baselines/{Path(file).stem}/{number:03d}-{digest}.json"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(version.text.encode("utf-8"))
+        yield _version_row(file, name, version, before)
+        before = version
+    if why:
+        yield [file, "", "", "", f"no earlier versions: {why}"]
+
+
 _HISTORY = (
     "file", "version", "commit", "committed", "author", "approved_by", "approved_by_source", "approved_at",
     "justification", "run_id", "endpoint", "models", "regression", "simulated", "replayed", "overall_before", "overall",
@@ -167,17 +167,16 @@ _RETESTS = (
 
 
 def _version_row(
-    file: str, name: str, version: BaselineVersion, before: Sequence[BaselineVersion]
+    file: str, name: str, version: BaselineVersion, before: BaselineVersion | None
 ) -> Sequence[Any]:
     facts = version.facts()
     values = [facts.get(key) for key in _HISTORY[5:15]]
     old = None
-    if before:
-        old = before[0].scores().get("overall")
+    if before is not None:
+        old = before.scores().get("overall")
+    digest = version.why
     if version.document:
         digest = version.document.digest
-    else:
-        digest = version.why
     commit = [version.commit or "not committed", version.committed, version.author]
     return [file, name, *commit, *values, old, version.scores().get("overall"), digest]
 
@@ -198,18 +197,25 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
         if other.name == run_dir.name or not wanted:
             continue
         with contextlib.suppress(FairnessError):  # a run that did not come to its end says nothing
-            again = read_results(other)
-            for finding, nodeid, number in again.named:
-                if number in wanted:
-                    of = (
-                        finding.outcome,
-                        finding.protected_class,
-                        finding.model_endpoint or "",
-                        finding.simulated,
-                    )
-                    finished = again.run.get("finished")
-                    action = _action_on(number, str(finished or "")[:10], results)
-                    yield number, other.name, finished, finding.verdict.value, nodeid, *of, *action
+            yield from _retests_in(read_results(other), other.name, wanted, results)
+
+
+def _retests_in(
+    again: RunResults, run: str, wanted: Container[str], results: RunResults
+) -> Iterator[Sequence[Any]]:
+    """Yield what the run *again*, which is called *run*, says of the findings *wanted*."""
+    finished = again.run.get("finished")
+    for finding, nodeid, number in again.named:
+        if number not in wanted:
+            continue
+        about = (
+            finding.outcome,
+            finding.protected_class,
+            finding.model_endpoint or "",
+            finding.simulated,
+        )
+        action = _action_on(number, str(finished or "")[:10], results)
+        yield number, run, finished, finding.verdict.value, nodeid, *about, *action
 
 
 def _action_on(number: str, day: str, results: RunResults) -> tuple[str, str, str]:
@@ -267,7 +273,7 @@ def derive(folder: Path) -> None:
     page = bundle_page(results, folder, _CONTENTS)
     links = [(stem, f"{stem}.html") for stem in pages]
     (folder / "index.html").write_bytes(
-        render(page, results.run, links, banners(results)).encode("utf-8", "backslashreplace")
+        render(page, results.run, links).encode("utf-8", "backslashreplace")
     )
 
 
@@ -592,8 +598,10 @@ def _check_derived(
     records_only: bool,
 ) -> None:
     """Make all that follows from the records *again*, and compare it with what is in *folder*."""
-    recorded = [name for pattern in _TAKEN for name in _matching(folder, pattern)]
-    recorded = list(dict.fromkeys(recorded))
+    taken: dict[str, None] = {}
+    for pattern in _TAKEN:
+        taken |= dict.fromkeys(_matching(folder, pattern))
+    recorded = list(taken)
     if records_only:
         verification.left_out += [name for name in _files(folder) if name not in (*recorded, SUMS)]
         return
@@ -604,11 +612,8 @@ def _check_derived(
             f"{installed()['pytest-fairness']}): install that version, or verify --records-only"
         )
         return
-    again.mkdir()
-    for name in recorded:
-        (again / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(folder / name, again / name)
-    without_pdf = about.get("pdf") is not None and about["pdf"] != surroundings()
+    _copy(recorded, folder, again)
+    without_pdf = about.get("pdf") not in (None, surroundings())
     if without_pdf:  # another version of the library writes other bytes
         (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
         verification.problems.append(
@@ -619,20 +624,35 @@ def _check_derived(
     with stored(again, watch):
         derive(again)
     made = [name for name in _files(again) if name not in recorded]
-    wrong = [
-        name
-        for name in made
-        if not (folder / name).is_file() or sha256_of(folder / name) != sha256_of(again / name)
-    ]
-    more = set(_files(folder)) - set(_files(again)) - {SUMS}
+    passed_over = {SUMS}
     if without_pdf:
-        more -= {"summary.pdf"}
-    verification.problems += [f"{name} is not what the recorded files make of it" for name in wrong]
-    verification.problems += [f"{name} is no part of a bundle" for name in sorted(more)]
-    if not wrong and not more:
+        passed_over.add("summary.pdf")
+    problems = _unlike_made(folder, again, made)
+    more = set(_files(folder)) - set(_files(again)) - passed_over
+    problems += [f"{name} is no part of a bundle" for name in sorted(more)]
+    verification.problems += problems
+    if not problems:
         verification.checked.append(
             f"{len(made)} files of index, reports and tables follow from what was recorded"
         )
+
+
+def _copy(names: Iterable[str], folder: Path, into: Path) -> None:
+    """Copy the files of these *names* from *folder* to the new folder *into*."""
+    into.mkdir()
+    for name in names:
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / name, into / name)
+
+
+def _unlike_made(folder: Path, again: Path, made: Iterable[str]) -> list[str]:
+    """Name the files in *folder* that are not as they were *made* *again*."""
+    unlike = []
+    for name in made:
+        file = folder / name
+        if not file.is_file() or sha256_of(file) != sha256_of(again / name):
+            unlike.append(f"{name} is not what the recorded files make of it")
+    return unlike
 
 
 def _matching(folder: Path, pattern: str) -> list[str]:

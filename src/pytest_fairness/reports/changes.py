@@ -10,6 +10,7 @@ from math import isfinite
 
 from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict
 from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.words import listed
 
 
 class Change(StrEnum):
@@ -49,12 +50,10 @@ class FindingChange:
     @property
     def finding(self) -> Finding:
         """The finding as it stands now, or as it stood last."""
-        if self.after is None:
-            finding_ = self.before
-        else:
-            finding_ = self.after
-        assert finding_ is not None  # noqa: S101 - for the type checker
-        return finding_
+        for finding in (self.after, self.before):
+            if finding is not None:
+                return finding
+        raise ValueError(f"{self.id} is a change of no finding")
 
     @property
     def verdicts(self) -> str:
@@ -67,7 +66,7 @@ class FindingChange:
 
 def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChange, ...]:
     """Every finding of the two runs, matched by their ids, the worst change first."""
-    earlier = {id_: at for at, id_ in enumerate(before.ids)}
+    earlier = dict(before.places)
     changes = []
     for at, id_ in enumerate(after.ids):
         now = after.findings[at]
@@ -88,47 +87,54 @@ def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChang
         changes.append(
             FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old)
         )
-    order = list(Change)
-    return tuple(
-        sorted(
-            changes,
-            key=lambda change: (order.index(change.change), -change.finding.verdict.severity),
-        )
-    )
+    return tuple(sorted(changes, key=_urgency))
+
+
+def _urgency(change: FindingChange) -> tuple[int, int]:
+    return list(Change).index(change.change), -change.finding.verdict.severity
 
 
 def counted(changes: Iterable[FindingChange]) -> str:
     """``1 new, 2 fixed, 5 unchanged``; ``nothing to compare`` where there is no finding."""
     counts = Counter(change.change for change in changes)
-    return (
-        ", ".join(f"{counts[change]} {change}" for change in Change if counts[change])
-        or "nothing to compare"
-    )
+    shown = [f"{counts[change]} {change}" for change in Change if counts[change]]
+    return listed(shown, none="nothing to compare")
 
 
 def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
+    """Return what became of a finding, and what made an alarm worse."""
     alarm = after.verdict in ALARMS
-    now = after.verdict
     if before is None or (alarm and before.verdict not in ALARMS):
-        return (Change.NEW if alarm else Change.ADDED), ""
-    then = before.verdict
-    if before.verdict in ALARMS and now is Verdict.PASS:
-        return Change.FIXED, ""
-    if now is Verdict.INCONCLUSIVE and then is not now:
-        return Change.UNDECIDED, ""
-    if now.severity < then.severity:
-        return Change.BETTER, ""
-    if now.severity > then.severity:
-        return Change.WORSE, ""
-    if not alarm:
-        return Change.SAME, ""
-    if before.justification and not after.justification:
-        return Change.WORSE, "justified no longer"
-    larger = [pair for pair in after.pairs if any(_has_grown(old, pair) for old in before.pairs)]
-    if larger:
-        widest = max(larger, key=lambda pair: abs(pair.effect))
-        return Change.WORSE, f"larger between {widest.group_1} and {widest.group_2}"
+        if alarm:
+            return Change.NEW, ""
+        return Change.ADDED, ""
+    if before.verdict is not after.verdict:
+        return _other_verdict(before.verdict, after.verdict), ""
+    if alarm and (why := _worse_alarm(before, after)):
+        return Change.WORSE, why
     return Change.SAME, ""
+
+
+def _other_verdict(before: Verdict, after: Verdict) -> Change:
+    """Return what a change of the verdict comes to."""
+    if before in ALARMS and after is Verdict.PASS:
+        return Change.FIXED
+    if after is Verdict.INCONCLUSIVE:
+        return Change.UNDECIDED
+    if after.severity < before.severity:
+        return Change.BETTER
+    return Change.WORSE
+
+
+def _worse_alarm(before: Finding, after: Finding) -> str:
+    """Return why an alarm is worse than before at the same verdict; empty where it is not."""
+    if before.justification and not after.justification:
+        return "justified no longer"
+    larger = [pair for pair in after.pairs if any(_has_grown(old, pair) for old in before.pairs)]
+    if not larger:
+        return ""
+    widest = max(larger, key=lambda pair: abs(pair.effect))
+    return f"larger between {widest.group_1} and {widest.group_2}"
 
 
 def _has_grown(before: PairResult, after: PairResult) -> bool:

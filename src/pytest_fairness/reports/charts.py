@@ -435,15 +435,10 @@ def _forest(chart: Forest) -> _Drawn:
     series = list(dict.fromkeys(row.series for row in rows if row.series))[:MOST_SERIES]
     if all(row.value is None for row in rows):
         return None
-    ends = [line.value for line in chart.lines]
-    for row in rows:
-        of_row = (row.value, row.low, row.high, row.before, *(value for _, value in row.dots))
-        ends += [end for end in of_row if end is not None]
-    places = scale(ends, zero=chart.rate, around=chart.around, least=chart.least, most=chart.most)
-    entries, top = _legend(series)
-    legend = []
-    for at, x, y in entries:
-        legend += [_legend_shape(at, x, y), _legend_words(series[at], x, y)]
+    places = scale(
+        _ends(chart), zero=chart.rate, around=chart.around, least=chart.least, most=chart.most
+    )
+    legend, top = _legend_of_shapes(series)
     if any(line.words for line in chart.lines):
         top += 18
     y = top + 4
@@ -467,6 +462,24 @@ def _forest(chart: Forest) -> _Drawn:
         if places.low <= line.value <= places.high:
             body += _reference(line, places.at(line.value), top, y)
     return [*legend, *body, *marks], bottom, "; ".join(described)
+
+
+def _ends(chart: Forest | OverTime) -> list[float]:
+    """Return all values that the axis has to reach."""
+    ends = [line.value for line in chart.lines]
+    for row in chart.rows:
+        values = (row.value, row.low, row.high, row.before, *(value for _, value in row.dots))
+        ends += [value for value in values if value is not None]
+    return ends
+
+
+def _legend_of_shapes(series: Sequence[str]) -> tuple[list[str], float]:
+    """Return a shape and a name for each of *series*, and how far down they reach."""
+    entries, top = _legend(series)
+    legend = []
+    for at, x, y in entries:
+        legend += [_legend_shape(at, x, y), _legend_words(series[at], x, y)]
+    return legend, top
 
 
 def _forest_parts(
@@ -588,15 +601,10 @@ def _over_time(chart: OverTime) -> _Drawn:
         return None
     top = 26.0
     left = 14.0
-    ends = [line.value for line in chart.lines]
-    for row in rows:
-        ends += [end for end in (row.value, row.low, row.high) if end is not None]
-    up = scale(ends, top + _TALL, top)
+    up = scale(_ends(chart), top + _TALL, top)
     body = _grid_over_time(chart, up, left)
     across = _across(len(rows), left + 5, RIGHT - 5)
-    points = [(x, row.value) for x, row in zip(across, rows, strict=True) if row.value is not None]
-    for (x1, first), (x2, second) in pairwise(points):
-        body.append(_line(x1, up.at(first), x2, up.at(second), "course"))
+    body += _course(rows, across, up)
     part = None
     for x, row in zip(across, rows, strict=True):
         if row.part != part:
@@ -614,6 +622,15 @@ def _over_time(chart: OverTime) -> _Drawn:
         body.append(_text(line, "50%", bottom + 40 + 16 * number, "axis-label"))
     described = "; ".join(f"{row.label}: {row.words or 'nothing to show'}" for row in rows)
     return body, bottom + 34 + 16 * len(lines), f"{count(len(rows), 'run')}: {described}"
+
+
+def _course(rows: Sequence[ForestRow], across: Sequence[float], up: AxisScale) -> list[str]:
+    """The line from each value to the next."""
+    points = [(x, row.value) for x, row in zip(across, rows, strict=True) if row.value is not None]
+    return [
+        _line(x1, up.at(first), x2, up.at(second), "course")
+        for (x1, first), (x2, second) in pairwise(points)
+    ]
 
 
 def _grid_over_time(chart: OverTime, up: AxisScale, left: float) -> list[str]:

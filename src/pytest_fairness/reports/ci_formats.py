@@ -8,7 +8,7 @@ import json
 import posixpath
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Literal, TypeAlias
@@ -255,32 +255,46 @@ def junit(results: RunResults) -> str:
     for tag, total in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(total, str(outcomes.count(tag)))
     for item, kind in zip(items, outcomes, strict=True):
-        module, _, name = item.nodeid.partition("::")
-        classname = module.removesuffix(".py").replace("/", ".")
-        case = ET.SubElement(suite, "testcase", classname=xml(classname), name=xml(name or module))
-        if item.file:
-            case.set("file", xml(item.file))
-            case.set("line", str(item.line or 1))
-        if item.unjudged is not None:
-            properties = ET.SubElement(case, "properties")
-            words = xml(unjudged_words(item.unjudged))
-            ET.SubElement(properties, "property", name="fairness concluded nothing", value=words)
-        if item.findings:
-            properties = ET.SubElement(case, "properties")
-            for at in item.findings:
-                finding = results.findings[at]
-                about = (
-                    f"fairness {finding.assertion}: {finding.outcome} by {finding.protected_class}"
-                )
-                ET.SubElement(properties, "property", name=xml(about), value=xml(finding.sentence))
-        if kind is not None:
-            message = item.message or "The test was collected and never finished."
-            first = " ".join(message.split("\n\n", 1)[0].split())
-            ET.SubElement(case, kind, message=xml(first), type=item.outcome).text = xml(message)
+        _case(suite, results, item, kind)
     whole = ET.Element("testsuites")
     whole.append(suite)
     ET.indent(whole)
     return ET.tostring(whole, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _case(suite: ET.Element, results: RunResults, item: ItemResult, kind: str | None) -> None:
+    """Add the test *item* to the *suite*, with how it ended if it did not pass."""
+    module, _, name = item.nodeid.partition("::")
+    classname = module.removesuffix(".py").replace("/", ".")
+    case = ET.SubElement(suite, "testcase", classname=xml(classname), name=xml(name or module))
+    if item.file:
+        case.set("file", xml(item.file))
+        case.set("line", str(item.line or 1))
+    if item.unjudged is not None:
+        words = unjudged_words(item.unjudged)
+        _properties(case, [("fairness concluded nothing", words)])
+    if item.findings:
+        findings = [results.findings[at] for at in item.findings]
+        _properties(
+            case,
+            [
+                (
+                    f"fairness {finding.assertion}: {finding.outcome} by {finding.protected_class}",
+                    finding.sentence,
+                )
+                for finding in findings
+            ],
+        )
+    if kind is not None:
+        message = item.message or "The test was collected and never finished."
+        first = " ".join(message.split("\n\n", 1)[0].split())
+        ET.SubElement(case, kind, message=xml(first), type=item.outcome).text = xml(message)
+
+
+def _properties(case: ET.Element, named: Iterable[tuple[str, str]]) -> None:
+    properties = ET.SubElement(case, "properties")
+    for name, value in named:
+        ET.SubElement(properties, "property", name=xml(name), value=xml(value))
 
 
 def _started(results: RunResults) -> str:

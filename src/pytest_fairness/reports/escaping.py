@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from markupsafe import escape
 
@@ -114,6 +115,18 @@ def slack(text: str) -> str:
     return _without_elements(_SLACK_REFERENCE.sub("\\g<0>\u200b", text))
 
 
+_ADDRESS = re.compile(r"https?://[\w.:/~-]+", re.ASCII)
+
+
+def web_address(text: str) -> str:
+    """Return *text* where it is an address that ends no link of Markdown's or Slack's; else
+    nothing: it would be a link of somebody else's making.
+    """
+    if _ADDRESS.fullmatch(text):
+        return text
+    return ""
+
+
 def workflow_data(text: str, *, of_property: bool = False) -> str:
     """For the message of a workflow command of GitHub's, or for a property of it: nothing ends it."""
     text = _COMMAND.sub("# #", line(text)).replace("%", "%25")
@@ -164,14 +177,16 @@ def columns_of(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.combining(character)
-        else 2
-        if unicodedata.east_asian_width(character) in "WF"
-        else 1
-        for character in text
-    )
+    return sum(map(_columns_of_character, text))
+
+
+@lru_cache(maxsize=4096)
+def _columns_of_character(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def clipped(text: str, width: int) -> str:

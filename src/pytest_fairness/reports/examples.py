@@ -84,16 +84,16 @@ class Examples:
         # More attempts than requests; the one that was not answered is a request, too.
         requests = min(max(len(record.cell.turns), 1), len(trial.replies) + (not shown))
         retried = trial.attempts > max(requests, 1)
-        self.counted[group].update(
-            ["trials", trial.status.value if shown else "unanswered", *["retried"] * retried]
-        )
-        reason = "provider_error"
-        if "provider_error" not in record.flags:
-            reason = trial.finish_reason or ""
-        if trial.status is not Status.ANSWERED or reason.lower() not in _WHOLE:
-            self.endings[group][
-                f"{trial.status}" + f" ({reason})" * (reason.lower() not in _WHOLE)
-            ] += 1
+        counted = self.counted[group]
+        counted["trials"] += 1
+        if shown:
+            counted[trial.status.value] += 1
+        else:
+            counted["unanswered"] += 1
+        if retried:
+            counted["retried"] += 1
+        if ending := _ending(record):
+            self.endings[group][ending] += 1
         place = (trial.status, record.cell.template)
         if shown and (place not in kept or _order(record) < _order(kept[place])):
             kept[place] = record
@@ -101,11 +101,25 @@ class Examples:
     def trials(self, group: str) -> list[LoggedTrial]:
         """Those to show: two answered ones and a refused one, each of another template."""
         ordered = sorted(self.kept[group].values(), key=_order)
-        return [
-            record
-            for status, most in _MOST.items()
-            for record in [logged for logged in ordered if logged.trial.status is status][:most]
-        ]
+        shown: list[LoggedTrial] = []
+        for status, most in _MOST.items():
+            shown += [logged for logged in ordered if logged.trial.status is status][:most]
+        return shown
+
+
+def _ending(record: LoggedTrial) -> str:
+    """Return how a trial ended that has no whole answer: ``refused (content_filter)``; empty for
+    one that has.
+    """
+    status = record.trial.status
+    reason = record.trial.finish_reason or ""
+    if "provider_error" in record.flags:
+        reason = "provider_error"
+    if reason.lower() not in _WHOLE:
+        return f"{status} ({reason})"
+    if status is Status.ANSWERED:
+        return ""
+    return str(status)
 
 
 def _order(record: LoggedTrial) -> tuple[str, str, int]:
@@ -120,18 +134,28 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
     The first trials of each group by template and name, one a template, so that the same prompts
     stand side by side. The log is read once, and no more than those are kept.
     """
-    wanted: dict[tuple[str, str], set[str]] = {}
+    wanted = _groups_compared(findings)
+    examples: dict[tuple[str, str], Examples] = {}
+    if not wanted:
+        return examples
+    for trial in each_trial(run_dir):
+        for key, groups in wanted.items():
+            protected_class, endpoint = key
+            if trial.endpoint not in ("", *endpoint.split(", ")):
+                continue
+            for group in groups_of(trial, protected_class) & groups:
+                examples.setdefault(key, Examples()).add(group, trial)
+    return examples
+
+
+def _groups_compared(findings: Sequence[Finding]) -> dict[tuple[str, str], set[str]]:
+    """Return the groups of each (protected class, endpoint) that the *findings* compare."""
+    groups: dict[tuple[str, str], set[str]] = {}
     for finding in findings:
         if finding.protected_class and finding.model_endpoint:
             key = (finding.protected_class, finding.model_endpoint)
-            wanted.setdefault(key, set()).update(group.group for group in finding.group_results)
-    examples: dict[tuple[str, str], Examples] = {}
-    for trial in each_trial(run_dir) if wanted else ():
-        for (protected_class, endpoint), groups in wanted.items():
-            if trial.endpoint in ("", *endpoint.split(", ")):
-                for group in groups_of(trial, protected_class) & groups:
-                    examples.setdefault((protected_class, endpoint), Examples()).add(group, trial)
-    return examples
+            groups.setdefault(key, set()).update(group.group for group in finding.group_results)
+    return groups
 
 
 def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:

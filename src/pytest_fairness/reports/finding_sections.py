@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from pytest_fairness import words
 from pytest_fairness.analysis.sentences import FIRST_ASK
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
@@ -44,6 +47,8 @@ from pytest_fairness.words import effect, interval, p_value, part_of, percent, r
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable, Replies
 
+#: Groups and pairs that a failing test shows; the report has all.
+MOST_GROUPS, MOST_PAIRS = 24, 12
 MOST_ROWS = 40
 MOST_OPEN = 8
 _LINES = (
@@ -70,6 +75,51 @@ def finding_section(
     *examples_at*. *judged* is what it was judged from, whose *replies* are found by the keys of
     their trials.
     """
+    assertion = finding.assertion.replace("_", " ")
+    by = ""
+    if finding.protected_class:
+        by = f" by {finding.protected_class}"
+    about = identity
+    if nodeid:
+        about = f"{identity} · {nodeid}"
+    parts = [*_beside(finding), *_figures(finding, judged)]
+    if judged is not None and replies is not None:
+        parts.append(_matched(finding, judged, replies))
+    parts += _reached(finding)
+    if examples is not None and identity == examples_at:
+        parts += _examples(finding, examples)
+    elif examples is not None:
+        words = f"Examples of these groups stand under finding {examples_at}."
+        parts.append(Link(words=words, to=examples_at))
+    return Section(
+        id=identity,
+        heading=(finding.outcome or assertion) + by,
+        about=about,
+        verdict=finding.verdict,
+        sentence=formatting.without_verdict(finding.sentence, finding.verdict),
+        chips=tuple(_chips(finding)),
+        marks=tuple(formatting.marks(finding, outcome)),
+        parts=tuple(part for part in parts if part is not None),
+    )
+
+
+def _chips(finding: Finding) -> Iterator[str]:
+    yield f"test: {finding.assertion.replace('_', ' ')}"
+    if finding.model_endpoint:
+        yield finding.model_endpoint
+    if finding.tier:
+        yield f"tier {finding.tier}"
+    if finding.reason:
+        yield formatting.reason_words(finding.reason)
+    if literal := formatting.literal(finding):
+        yield f"{formatting.PLAIN_RECIPE}: {literal}"
+
+
+def _beside(finding: Finding) -> Iterator[Part]:
+    """Yield what the test requires, and what stands beside the verdict."""
+    if finding.description:
+        # The name of a test is a claim, which would acquit beside a FAIL.
+        yield f"What the test requires: {shortened(finding.description, 600)}"
     beside = facts(
         {
             "Justified": formatting.justification_line(finding),
@@ -79,60 +129,80 @@ def finding_section(
             "Controls": formatting.controls_line(finding),
         }
     )
-    parts: list[Part | None] = []
-    if finding.description:
-        # The name of a test is a claim, which would acquit beside a FAIL.
-        parts.append(f"What the test requires: {shortened(finding.description, 600)}")
     if beside.rows:
-        parts.append(beside)
+        yield beside
+
+
+def _figures(finding: Finding, judged: JudgedTable | None) -> Iterator[Part | None]:
+    """Yield groups, pairs, blocks and refusals, each as a picture with its table."""
     if finding.group_results:
-        picture = group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
-        parts += [picture, _short(group_table(finding, most_labels=8))]
+        yield group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
+        yield _short(group_table(finding, most_labels=8))
     if finding.pairs:
-        parts += [effect_chart(finding), _short(pair_table(finding, finding.pairs))]
-    parts += [_blocks(finding), _refusals(finding)]
-    if judged is not None and replies is not None:
-        parts.append(_matched(finding, judged, replies))
-    family = formatting.family_line(finding) + (
-        f"; {finding.test_statistic}" if finding.test_statistic else ""
-    )
+        yield effect_chart(finding)
+        yield _short(pair_table(finding, finding.pairs))
+    yield _blocks(finding)
+    yield _refusals(finding)
+
+
+def _reached(finding: Finding) -> Iterator[Part]:
+    """Yield the notes, what would change the verdict, and how it was reached."""
+    notes = list(finding.notes)
+    for pair in finding.pairs:
+        notes += [f"{pair.group_1} – {pair.group_2}: {note}" for note in pair.notes]
+    if notes:
+        yield Notes(items=tuple(notes))
     *how, change = finding.explain().split("\n\n")[1:] or [""]
-    method = Details(summary="How this was judged", parts=(*how, f"{family}."))
-    of_pairs = (
-        f"{pair.group_1} – {pair.group_2}: {note}" for pair in finding.pairs for note in pair.notes
-    )
-    notes = (*finding.notes, *of_pairs)
-    parts += [Notes(items=notes) if notes else None, change or None, method]
-    if examples is not None and identity == examples_at:
-        parts += _examples(finding, examples)
-    elif examples is not None:
-        parts.append(
-            Link(
-                words=f"Examples of these groups stand under finding {examples_at}.", to=examples_at
-            )
-        )
-    literal = formatting.literal(finding)
-    assertion = finding.assertion.replace("_", " ")
-    chips = [
-        f"test: {assertion}",
-        finding.model_endpoint or "",
-        f"tier {finding.tier}" if finding.tier else "",
-        formatting.reason_words(finding.reason),
-        f"{formatting.PLAIN_RECIPE}: {literal}" if literal else "",
-    ]
-    by = ""
-    if finding.protected_class:
-        by = f" by {finding.protected_class}"
-    return Section(
-        id=identity,
-        heading=(finding.outcome or assertion) + by,
-        about=identity + (f" · {nodeid}" if nodeid else ""),
-        verdict=finding.verdict,
-        sentence=formatting.without_verdict(finding.sentence, finding.verdict),
-        chips=tuple(filter(None, chips)),
-        marks=tuple(formatting.marks(finding, outcome)),
-        parts=tuple(part for part in parts if part is not None),
-    )
+    if change:
+        yield change
+    family = formatting.family_line(finding)
+    if finding.test_statistic:
+        family += f"; {finding.test_statistic}"
+    yield Details(summary="How this was judged", parts=(*how, f"{family}."))
+
+
+def finding_digest(finding: Finding, judged: JudgedTable | None = None) -> list[Part]:
+    """A finding in short, as a failing test shows it: sentence, groups, pairs, two matched replies,
+    how it was judged, and notes.
+    """
+    parts: list[Part] = [finding.sentence, "\n".join(formatting.sources(finding))]
+    if finding.group_results:
+        groups = group_table(finding, most_labels=5)
+        parts.append(_first(groups, groups.rows[:MOST_GROUPS], len(groups.rows), "group"))
+    if finding.pairs:
+        pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
+        parts.append(_first(pairs, pairs.rows, len(finding.pairs), "pair"))
+    if judged is not None:
+        parts += _first_matched(finding, judged)
+    closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
+    beside = {
+        formatting.PLAIN_RECIPE: formatting.literal(finding),
+        "justified": formatting.justification_line(finding),
+    }
+    closing += [f"{about}: {text}" for about, text in beside.items() if text]
+    parts.append(Notes(items=tuple(filter(None, closing))))
+    return parts
+
+
+def _first(shown: Table, rows: Sequence[tuple[str | Entry, ...]], total: int, what: str) -> Table:
+    """Return *shown* with its first *rows* of so many in *total*, without a caption."""
+    more = ""
+    if len(rows) < total:
+        more = f"… and {words.count(total - len(rows), f'more {what}')}"
+    return msgspec.structs.replace(shown, caption="", rows=tuple(rows), more=more)
+
+
+def _first_matched(finding: Finding, judged: JudgedTable) -> list[Part]:
+    """The first two replies that the report shows side by side; none where there are none."""
+    from pytest_fairness.reports.judged_tables import matched_replies
+
+    matched = matched_replies(judged, finding)
+    if matched is None:
+        return []
+    matches, (first, *_) = matched
+    called = first.about[:1].lower() + first.about[1:]
+    about = f"Of {words.count(len(matches.contrast), 'matched pair')}: {called}"
+    return [msgspec.structs.replace(first, about=about)]
 
 
 def _short(shown: Table) -> Part:
@@ -199,9 +269,9 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
         )
 
     def refused(group: GroupResult) -> str:
-        text = f"{group.refused}" + (
-            f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate)
-        )
+        text = str(group.refused)
+        if group.refused and group.refusal_rate:
+            text = f"{group.refused} ({percent(group.refusal_rate)})"
         first = finding.refusal_rates.get(FIRST_ASK.format(group.group))
         if first is None:
             return text
@@ -211,23 +281,30 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
     if finding.cluster is not None:
         columns.append((formatting.plural(finding.cluster), lambda group: str(group.clusters)))
     if not labels or any(group.value is not None for group in groups):
-        mean = "mean"
-        if finding.unit:
-            mean = f"mean, {finding.unit}"
-        columns.append(
-            ("rate" if formatting.is_rate(finding) else mean, lambda group: shown(group.value))
-        )
+        columns.append((_value_title(finding), lambda group: shown(group.value)))
         columns.append(("95 % interval", lambda group: interval(group.low, group.high, shown)))
     columns += [*((label, share(label)) for label in labels), ("refused", refused)]
     if any(group.unscored for group in groups):
         columns += [("no answer", no_answer)]
-    return Table(
-        caption="The scores now and as approved"
-        if finding.assertion == "baseline"
-        else "The groups",
-        head=(finding.protected_class or "group", *(title for title, _ in columns)),
-        rows=tuple((group.group, *(cell(group) for _, cell in columns)) for group in groups),
+    caption = "The groups"
+    if finding.assertion == "baseline":
+        caption = "The scores now and as approved"
+    return table(
+        caption, groups, {finding.protected_class or "group": _name_of_group, **dict(columns)}
     )
+
+
+def _name_of_group(group: GroupResult) -> str:
+    return group.group
+
+
+def _value_title(finding: Finding) -> str:
+    """Return what the values of groups are called: ``rate``, ``mean``, ``mean, words``."""
+    if formatting.is_rate(finding):
+        return "rate"
+    if finding.unit:
+        return f"mean, {finding.unit}"
+    return "mean"
 
 
 def _categories(finding: Finding) -> list[str]:
@@ -374,14 +451,11 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
         for group in groups
     ]
     shown = tuple(section for section in sections if section.parts)
-    return [
-        table(caption, groups, columns, words=("not a whole answer",)),
-        *(
-            [Details(summary="Examples: what was asked and answered, by group", parts=shown)]
-            if shown
-            else []
-        ),
-    ]
+    counted = table(caption, groups, columns, words=("not a whole answer",))
+    if not shown:
+        return [counted]
+    summary = "Examples: what was asked and answered, by group"
+    return [counted, Details(summary=summary, parts=shown)]
 
 
 # ---------------------------------------------------------------- pictures
@@ -394,68 +468,102 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
     groups = [group for group in finding.group_results if group.value is not None][:MOST_ROWS]
     if not groups or finding.assertion == "baseline":
         return None
-    dots: dict[str, tuple[tuple[str, float], ...]] = {}
-    if judged is not None:
-        with suppress(FairnessError, KeyError, TypeError, ValueError):
-            dots = judged.dots(finding)
-    caption = "Marks are group values, lines their 95 % intervals"
-    caption += (
-        f" with {formatting.plural(finding.cluster)} as the unit of evidence."
-        if finding.cluster
-        else "."
-    )
-    if dots:
-        most = max(map(len, dots.values()))
-        what = (
-            f"the {'rate' if formatting.is_rate(finding) else 'mean'} of one "
-            f"{finding.cluster or 'row'}"
-        )
-        caption += f" Each dot above is {what}" + (
-            f" ({MOST_DOTS} of {most:,} shown)." if most > MOST_DOTS else "."
-        )
+    dots = _dots(finding, judged)
+    caption = _group_caption(finding, dots)
     lines: tuple[Reference, ...] = ()
     if finding.assertion == FOUR_FIFTHS:
-        # Of the reference group, or else of the highest rate.
-        named: Any = finding.details.get("reference")
-        references = [named]
-        if isinstance(named, dict):
-            references = list(named.values())
-        declared = [group.value or 0.0 for group in groups if group.group in references]
-        limit = 0.8 * (
-            declared[0] if len(declared) == 1 else max(group.value or 0.0 for group in groups)
-        )
+        limit = _four_fifths_limit(finding, groups)
         lines = (Reference(value=limit, words="four fifths"),)
         caption += (
             f" Left of the dashed line, a rate is below four fifths of the reference ({limit:.1%})."
         )
-    # The deciding pair is the one at the finding's own verdict and lowest p.
-    at_verdict = [
-        pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off
-    ]
-    worse = None
-    if finding.verdict not in (Verdict.PASS, Verdict.INCONCLUSIVE) and at_verdict:
-        worse = min(
-            at_verdict, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect))
-        ).worse_off
-    rows = tuple(
-        ForestRow(
+    worse = _worse_off(finding)
+    rows = []
+    for group in groups:
+        words = formatting.value(group.value, finding)
+        verdict = None
+        if group.group == worse:
+            words += " worse off"
+            verdict = finding.verdict
+        row = ForestRow(
             label=group.group,
             value=group.value,
             low=group.low,
             high=group.high,
-            verdict=finding.verdict if group.group == worse else None,
-            words=formatting.value(group.value, finding) + " worse off" * (group.group == worse),
+            verdict=verdict,
+            words=words,
             dots=dots.get(group.group, ()),
         )
-        for group in groups
+        rows.append(row)
+    axis = _group_axis(finding)
+    return Forest(
+        title=f"{axis} by {finding.protected_class or 'group'}",
+        axis=axis,
+        rows=tuple(rows),
+        lines=lines,
+        rate=formatting.is_rate(finding),
+        caption=caption,
     )
-    rate = formatting.is_rate(finding)
-    unit = ""
-    if finding.unit and not rate:
-        unit = f" ({finding.unit})"
-    axis = f"{'share of' if rate else 'mean'} {finding.outcome}{unit}"
-    title = f"{axis} by {finding.protected_class or 'group'}"
-    return Forest(title=title, axis=axis, rows=rows, lines=lines, rate=rate, caption=caption)
+
+
+def _dots(finding: Finding, judged: JudgedTable | None) -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return the value of each name, by the group; none where nothing is there to read them from."""
+    if judged is not None:
+        with suppress(FairnessError, KeyError, TypeError, ValueError):
+            return judged.dots(finding)
+    return {}
+
+
+def _group_caption(finding: Finding, dots: Mapping[str, Sequence[tuple[str, float]]]) -> str:
+    """Return what the marks, the lines and the *dots* of a picture of groups are."""
+    caption = "Marks are group values, lines their 95 % intervals"
+    if finding.cluster:
+        caption += f" with {formatting.plural(finding.cluster)} as the unit of evidence"
+    if not dots:
+        return f"{caption}."
+    of_rows = "mean"
+    if formatting.is_rate(finding):
+        of_rows = "rate"
+    about = f"Each dot above is the {of_rows} of one {finding.cluster or 'row'}"
+    most = max(map(len, dots.values()))
+    if most > MOST_DOTS:
+        about += f" ({MOST_DOTS} of {most:,} shown)"
+    return f"{caption}. {about}."
+
+
+def _four_fifths_limit(finding: Finding, groups: Sequence[GroupResult]) -> float:
+    """Return four fifths of the rate of the reference group, or else of the highest."""
+    named: Any = finding.details.get("reference")
+    references = [named]
+    if isinstance(named, dict):
+        references = list(named.values())
+    declared = [group.value or 0.0 for group in groups if group.group in references]
+    if len(declared) == 1:
+        return 0.8 * declared[0]
+    return 0.8 * max(group.value or 0.0 for group in groups)
+
+
+def _worse_off(finding: Finding) -> str | None:
+    """Return the group that the deciding pair says is worse off: of the pairs at the finding's own
+    verdict the one with the lowest p.
+    """
+    if finding.verdict in (Verdict.PASS, Verdict.INCONCLUSIVE):
+        return None
+    pairs = [pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off]
+    deciding = min(
+        pairs, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)), default=None
+    )
+    if deciding is None:
+        return None
+    return deciding.worse_off
+
+
+def _group_axis(finding: Finding) -> str:
+    if formatting.is_rate(finding):
+        return f"share of {finding.outcome}"
+    if finding.unit:
+        return f"mean {finding.outcome} ({finding.unit})"
+    return f"mean {finding.outcome}"
 
 
 def effect_chart(finding: Finding) -> Forest | None:
@@ -474,22 +582,24 @@ def effect_chart(finding: Finding) -> Forest | None:
         caption += (
             f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
         )
-    rows = tuple(
-        ForestRow(
-            label=f"{pair.group_1} – {pair.group_2}" + f" ({pair.metric})" * several,
+    rows = []
+    for pair in pairs:
+        label = f"{pair.group_1} – {pair.group_2}"
+        if several:
+            label += f" ({pair.metric})"
+        row = ForestRow(
+            label=label,
             value=pair.effect,
             low=pair.effect_low,
             high=pair.effect_high,
             verdict=pair.verdict,
             words=f"{effect(pair.effect)} {pair.verdict}",
         )
-        for pair in pairs
-    )
-    categorical = finding.kind is OutcomeKind.CATEGORICAL
+        rows.append(row)
     axis = _DIRECTION
-    if categorical:
+    if finding.kind is OutcomeKind.CATEGORICAL:
         axis = "effect d: how far the two distributions lie apart"
-    return _effects("Effect of each pair of groups", axis, rows, caption)
+    return _effects("Effect of each pair of groups", axis, tuple(rows), caption)
 
 
 def block_chart(finding: Finding) -> Forest | None:
@@ -498,24 +608,31 @@ def block_chart(finding: Finding) -> Forest | None:
     """
     blocks = _block_rows(finding)
     disagreeing = _disagreeing(blocks)
-    rows = tuple(
-        ForestRow(
+    rows = []
+    for row in blocks:
+        if disagreeing and _pair_of(row) not in disagreeing:
+            continue
+        value = row["effect"]
+        if value is not None and not math.isfinite(value):
+            value = None
+        verdict = None
+        if row.get("alarm"):
+            verdict = Verdict.FLAG
+        drawn = ForestRow(
             label=str(row["block"]),
-            value=row["effect"]
-            if row["effect"] is not None and math.isfinite(row["effect"])
-            else None,
+            value=value,
             low=row["effect_low"],
             high=row["effect_high"],
-            verdict=Verdict.FLAG if row.get("alarm") else None,
+            verdict=verdict,
             words=effect(row["effect"]),
             part=_pair_of(row),
         )
-        for row in blocks
-        if not disagreeing or _pair_of(row) in disagreeing
-    )
+        rows.append(drawn)
     about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
     if rows:
-        return _effects(f"Effect in each {finding.block}", _DIRECTION, rows[:MOST_ROWS], about)
+        return _effects(
+            f"Effect in each {finding.block}", _DIRECTION, tuple(rows[:MOST_ROWS]), about
+        )
     return None
 
 

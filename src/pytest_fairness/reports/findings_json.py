@@ -213,6 +213,11 @@ class RunResults:
         return tuple(ids_)
 
     @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each finding by its id."""
+        return {identity: at for at, identity in enumerate(self.ids)}
+
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The places of the findings, the worst first: by verdict, corrected p-value and effect."""
 

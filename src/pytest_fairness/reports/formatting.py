@@ -211,27 +211,31 @@ def value(number: float | None, finding: Finding) -> str:
     return amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
 
 
+def scopes(finding: Finding) -> Iterator[tuple[PairResult, float, float]]:
+    """Yield each scope that was held to a baseline, with the approved score and that of now."""
+    if finding.assertion != "baseline":
+        return
+    for pair in finding.pairs:
+        approved, now = pair.statistics.get("approved"), pair.statistics.get("now")
+        if isinstance(approved, (int, float)) and isinstance(now, (int, float)):
+            yield pair, approved, now
+
+
 def regressions(finding: Finding) -> list[str]:
     """Return what has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4
     points``, a scope each.
     """
     lines = []
-    for pair in finding.pairs if finding.assertion == "baseline" else ():
-        now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
-        if (
-            pair.verdict in ALARMS
-            and isinstance(now, (int, float))
-            and isinstance(approved, (int, float))
-        ):
-            arrow = "↓" if now < approved else "↑"
-            unit = finding.unit or "points"
-            was, is_now, fall = (
-                value(number, finding) for number in (approved, now, abs(now - approved))
-            )
-            lines.append(
-                f"{pair.metric[:1].upper()}{pair.metric[1:]}: {is_now} (baseline: {was}) {arrow} "
-                f"{fall} {unit}"
-            )
+    for pair, approved, now in scopes(finding):
+        if pair.verdict not in ALARMS:
+            continue
+        arrow = "↑"
+        if now < approved:
+            arrow = "↓"
+        scope = f"{pair.metric[:1].upper()}{pair.metric[1:]}"
+        change = f"{arrow} {value(abs(now - approved), finding)} {finding.unit or 'points'}"
+        was = value(approved, finding)
+        lines.append(f"{scope}: {value(now, finding)} (baseline: {was}) {change}")
     return lines
 
 
@@ -412,3 +416,15 @@ def marks(finding: Finding, outcome: str = "") -> list[str]:
         "could not have failed": bool(tried) and not tried.get("could_fail"),
     }
     return [mark for mark, applied in applies.items() if applied]
+
+
+#: What the marks of a finding mean that say where its replies come from.
+SOURCES = {
+    "simulated": "simulated: the figures come from a simulated endpoint; no model was asked",
+    "replayed": "replayed: the replies come from a recorded run; no model was asked now",
+}
+
+
+def sources(finding: Finding) -> list[str]:
+    """Return where the replies of *finding* come from, if not from the system itself."""
+    return [SOURCES[mark] for mark in marks(finding) if mark in SOURCES]

@@ -1,5 +1,5 @@
-"""The tables of New York City's rule as text, Markdown, CSV and a page: the same words and figures
-in each.
+"""The tables of New York City's rule as a page, which each sink renders, and as CSV: the same words
+and figures in each.
 """
 
 from __future__ import annotations
@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness import words
 from pytest_fairness.analysis.ll144 import HISTORICAL, SELECTION, SYNTHETIC, ImpactTables
-from pytest_fairness.reports.escaping import commandless, csv_cell, line, markdown, wrapped
-from pytest_fairness.reports.html import render
-from pytest_fairness.reports.plain_text import WIDTH, table_text
-from pytest_fairness.reports.sections import Facts, Notes, Page, Section, Table, facts
+from pytest_fairness.reports.escaping import csv_cell
+from pytest_fairness.reports.sections import (
+    Columns,
+    Facts,
+    Notes,
+    Page,
+    Section,
+    Table,
+    facts,
+    table,
+)
 from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
@@ -34,7 +41,6 @@ _CSV = (
 )
 _DATA = {SYNTHETIC: "synthetic personas", HISTORICAL: "historical data of a tool, as stated"}
 _MOST_LABELS = 8
-_SIMULATED = "simulated: the figures come from the simulated endpoint: no model was asked"
 _CLOSING = (
     "the rule sets no threshold for an impact ratio and asks no statistical test",
     "a bias audit is made by an independent auditor (§ 5-300), which this program is not; this is "
@@ -42,63 +48,20 @@ _CLOSING = (
 )
 
 
-def page_text(tables: ImpactTables, run: Mapping[str, Any]) -> str:
-    """*tables* as a page; *run* are the facts of the run that they were made from, empty for none."""
-    sections = (
-        Section(
-            heading="The data",
-            id="data",
-            parts=(_facts(tables), Notes(items=tuple(_notes(tables)))),
-        ),
-        Section(heading="The tables", id="tables", parts=tuple(_tables(tables))),
-    )
-    page = Page(
+def impact_page(tables: ImpactTables, *, replayed: bool = False) -> Page:
+    """Return *tables* as a page: what the data are, the tables, and what has to be read with them."""
+    return Page(
         name="LL144",
         title=tables.title,
         lead=f"{words.count(tables.assessed, 'row')}, by the rule 6 RCNY §§ 5-300 to 5-304.",
-        sections=sections,
+        sections=(
+            Section(heading="The data", id="data", parts=(_facts(tables),)),
+            Section(heading="The tables", id="tables", parts=tuple(_tables(tables))),
+            Section(heading="Notes", id="notes", parts=(Notes(items=tuple(_notes(tables))),)),
+        ),
         simulated=tables.simulated,
-        replayed=bool(run.get("replayed")),
+        replayed=replayed,
     )
-    return render(page, run)
-
-
-def plain_text(tables: ImpactTables) -> str:
-    """*tables* for a terminal."""
-    if tables.simulated:
-        lines = [tables.title, *wrapped(_SIMULATED, WIDTH)]
-    else:
-        lines = [tables.title]
-    for name, value in _facts(tables).rows:
-        lines += wrapped(f"{name}: {line(value)}", WIDTH, "  ", "    ")
-    for table in _tables(tables):
-        lines += ["", line(table.caption), table_text(table)]
-    lines.append("")
-    for note in _notes(tables):
-        lines += wrapped(f"note: {line(note)}", WIDTH, "  ", "    ")
-    return commandless("\n".join([*lines, ""]))
-
-
-def markdown_text(tables: ImpactTables) -> str:
-    """*tables* in GitHub's and GitLab's Markdown."""
-    parts = [f"## {markdown(tables.title)}"]
-    if tables.simulated:
-        parts += [f"> {_SIMULATED}"]
-    parts.append(
-        "\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in _facts(tables).rows)
-    )
-    for table in _tables(tables):
-        rows = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
-        cells = (
-            [str(value) if at == 1 else markdown(str(value)) for value in row]
-            for at, row in enumerate(rows)
-        )
-        parts += [
-            f"### {markdown(table.caption)}",
-            "\n".join(f"| {' | '.join(row)} |" for row in cells),
-        ]
-    parts.append("\n".join(f"- {markdown(note)}" for note in _notes(tables)))
-    return "\n\n".join(parts) + "\n"
 
 
 def csv_text(tables: ImpactTables) -> str:
@@ -108,18 +71,17 @@ def csv_text(tables: ImpactTables) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(_CSV)
-    title = tables.title + (", simulated endpoint" if tables.simulated else "")
-    for what, table in tables.tables.items():
-        for row in _rows(table):
+    title = tables.title
+    if tables.simulated:
+        title += ", simulated endpoint"
+    for what, rows in tables.tables.items():
+        for row in _rows(rows):
             cells = [row[name] for name in _CSV[2:]]
             writer.writerow([csv_cell(_known(value)) for value in (title, what, *cells)])
-    for what, count in (
-        ("unknown category", tables.unknown),
-        ("without outcome", tables.without_outcome),
-    ):
-        writer.writerow(
-            [csv_cell(value) for value in (title, "in no calculation", what, count)] + [""] * 5
-        )
+    left_out = {"unknown category": tables.unknown, "without outcome": tables.without_outcome}
+    for what, count in left_out.items():
+        cells = [title, "in no calculation", what, count]
+        writer.writerow([*map(csv_cell, cells), *[""] * (len(_CSV) - len(cells))])
     return written.getvalue()
 
 
@@ -132,9 +94,12 @@ def _facts(tables: ImpactTables) -> Facts:
     kind = "share above the median of all scores"
     if tables.rate == SELECTION:
         kind = _selection(tables)
-    left_out = f"{tables.unknown:,} of an unknown category" + (
-        f", {tables.without_outcome:,} without an outcome" if tables.without_outcome else ""
-    )
+    left_out = f"{tables.unknown:,} of an unknown category"
+    if tables.without_outcome:
+        left_out += f", {tables.without_outcome:,} without an outcome"
+    median = ""
+    if tables.median is not None:
+        median = f"{tables.median:g}"
     return facts(
         {
             "Data": _DATA.get(tables.data, "test data, as stated"),
@@ -144,7 +109,7 @@ def _facts(tables: ImpactTables) -> Facts:
             "System under test": ", ".join(tables.endpoints),
             "Outcome": tables.outcome,
             f"{tables.rate.capitalize()} rate": kind,
-            "Median score": None if tables.median is None else f"{tables.median:g}",
+            "Median score": median,
             "In the calculations": f"{used:,} of {tables.assessed:,}",
             "In no calculation": left_out,
         }
@@ -171,24 +136,20 @@ def _tables(impact: ImpactTables) -> list[Table]:
     chosen = "Above median"
     if impact.rate == SELECTION:
         chosen = "Selected"
-    head = ("Category", "Applicants", chosen, f"{impact.rate.capitalize()} rate", "Impact ratio")
-    return [
-        Table(
-            caption=f"By {what}",
-            head=head,
-            rows=tuple(
-                (
-                    row["category"],
-                    f"{row['applicants']:,}",
-                    f"{row['selected']:,}",
-                    words.percent(row["rate"]),
-                    "excluded" if row["excluded"] else words.ratio(_known(row["impact_ratio"])),
-                )
-                for row in _rows(table)
-            ),
-        )
-        for what, table in impact.tables.items()
-    ]
+    columns: Columns = {
+        "Category": lambda row: row["category"],
+        "Applicants": lambda row: f"{row['applicants']:,}",
+        chosen: lambda row: f"{row['selected']:,}",
+        f"{impact.rate.capitalize()} rate": lambda row: words.percent(row["rate"]),
+        "Impact ratio": _impact_ratio,
+    }
+    return [table(f"By {what}", _rows(rows), columns) for what, rows in impact.tables.items()]
+
+
+def _impact_ratio(row: Mapping[str, Any]) -> str:
+    if row["excluded"]:
+        return "excluded"
+    return words.ratio(_known(row["impact_ratio"]))
 
 
 def _known(value: Any) -> Any:
@@ -199,8 +160,8 @@ def _known(value: Any) -> Any:
 
 
 def _notes(impact: ImpactTables) -> Iterator[str]:
-    for what, table in impact.tables.items():
-        for row in _rows(table):
+    for what, rows in impact.tables.items():
+        for row in _rows(rows):
             if row["excluded"]:
                 share = words.percent(row["share"])
                 yield (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -298,35 +298,42 @@ def differing(
     """
     people = frozenset(word for words in names for word in words)
     split = [_WORDS.findall(_cut(reply))[:_MOST_WORDS] for reply in replies]
-    compared = [[_compared(word, people) for word in words] for words in split]
-    kinds = [[_kind_of(word, "differs") for word in words] for words in compared]
-    least = 1
-    if min(map(len, compared)) > _SHORT:
-        least = 2
-    matcher = difflib.SequenceMatcher(None, compared[0], compared[1], autojunk=False)
-    for starts_at, other_at, size in matcher.get_matching_blocks():
-        if size < least and compared[0][starts_at : starts_at + size] != [_NAME]:
-            continue  # a word that two long texts have in common by chance
-        for side, begin in ((0, starts_at), (1, other_at)):
-            for at in range(begin, begin + size):
-                kinds[side][at] = _kind_of(compared[side][at], "")
+    compared = [_words_compared(words, people) for words in split]
+    kinds = [_kinds(words, "differs") for words in compared]
+    for first, second, size in _alike(*compared):
+        for side, begin in enumerate((first, second)):
+            run = slice(begin, begin + size)
+            kinds[side][run] = _kinds(compared[side][run], "")
     return [tuple(_runs(words, kind)) for words, kind in zip(split, kinds, strict=True)]
+
+
+def _alike(first: list[str], second: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield where runs of words that two texts have in common begin in each, and how long they
+    are.
+    """
+    least = 1
+    if min(len(first), len(second)) > _SHORT:
+        least = 2
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    for begin, other, size in matcher.get_matching_blocks():
+        # Else it is a word that two long texts have in common by chance.
+        if size >= least or first[begin : begin + size] == [_NAME]:
+            yield begin, other, size
 
 
 #: Stands for each word of a person's name, so that names are alike.
 _NAME = "\0"
 
 
-def _compared(word: str, people: frozenset[str]) -> str:
-    if word.strip() in people:
-        return _NAME
-    return word.strip()
+def _words_compared(words: Iterable[str], people: Container[str]) -> list[str]:
+    """Return *words* without blanks, those of *people* alike."""
+    bare = (word.strip() for word in words)
+    return [_NAME if word in people else word for word in bare]
 
 
-def _kind_of(word: str, otherwise: str) -> str:
-    if word == _NAME:
-        return "name"
-    return otherwise
+def _kinds(words: Iterable[str], otherwise: str) -> list[str]:
+    """Return ``name`` for each of *words* that is a person's, *otherwise* for the others."""
+    return ["name" if word == _NAME else otherwise for word in words]
 
 
 def _runs(words: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -95,12 +95,14 @@ def finding_html(finding: Finding) -> str:
 
 
 def _title(finding: Finding) -> str:
-    about = finding.assertion.replace("_", " ") + (
-        f" on {finding.outcome}" if finding.outcome else ""
-    )
+    about = finding.assertion.replace("_", " ")
+    if finding.outcome:
+        about += f" on {finding.outcome}"
     if finding.protected_class:
         about += f" by {finding.protected_class}"
-    return about + (f", endpoint {finding.model_endpoint}" if finding.model_endpoint else "")
+    if finding.model_endpoint:
+        about += f", endpoint {finding.model_endpoint}"
+    return about
 
 
 def table(
@@ -113,11 +115,16 @@ def table(
     words = "min-width:4em;overflow-wrap:anywhere;text-align:left"
     figure = "white-space:nowrap;text-align:"
 
+    styles = []
+    for place in range(len(head)):
+        if place not in figures:
+            styles.append(words)
+        elif place == 0:
+            styles.append(f"{figure}left")
+        else:
+            styles.append(f"{figure}right")
+
     def line(kind: str, texts: Iterable[Any]) -> str:
-        styles = [
-            figure + ("right" if at else "left") if at in figures else words
-            for at in range(len(head))
-        ]
         cells = (
             f'<{kind} style="{cell}{style}">{html(str(text))}</{kind}>'
             for style, text in zip(styles, texts, strict=True)
@@ -144,28 +151,30 @@ def finding_picture(finding: Finding, of: str | None, judged: JudgedTable | None
     """
     drawn = _drawn(_chart(finding, of, judged))
     if drawn is None:
-        raise UsageError(
-            f"nothing to draw{f' of the {of}' if of else ''}: {finding!r} has the figures in "
-            "to_frame()"
-        )
+        which = ""
+        if of:
+            which = f" of the {of}"
+        raise UsageError(f"nothing to draw{which}: {finding!r} has the figures in to_frame()")
     return Picture(drawn[1], drawn[0].title)
 
 
 def _chart(finding: Finding, of: str | None, judged: JudgedTable | None = None) -> Chart | None:
-    _known(of or "groups")
-    groups = None
+    _refuse_unknown(of or "groups")
+    drawn: Chart | None = None
     if of != "pairs":
-        groups = group_chart(finding, judged) or share_chart(finding)
-    return groups or (None if of == "groups" else baseline_chart(finding) or effect_chart(finding))
+        drawn = group_chart(finding, judged) or share_chart(finding)
+    if drawn is None and of != "groups":
+        drawn = baseline_chart(finding) or effect_chart(finding)
+    return drawn
 
 
 def _drawn(chart: Chart | None) -> tuple[Chart, str] | None:
-    svg = None
-    if chart is not None:
-        svg = charts.standalone(chart)
-    if chart is None or svg is None:
+    if chart is None:
         return None
-    return (chart, svg)
+    svg = charts.standalone(chart)
+    if svg is None:
+        return None
+    return chart, svg
 
 
 # ---------------------------------------------------------------- a page
@@ -194,7 +203,7 @@ def finding_frame(finding: Finding, of: str) -> pd.DataFrame:
     """The ``groups`` or ``pairs`` of *finding*; figures are numbers, missing ones NaN. Raises
     UsageError.
     """
-    _known(of)
+    _refuse_unknown(of)
     if of == "groups":
         rows = [
             ({f"share_{label}": share for label, share in group.shares.items()}, group)
@@ -206,7 +215,7 @@ def finding_frame(finding: Finding, of: str) -> pd.DataFrame:
     )
 
 
-def _known(of: str) -> None:
+def _refuse_unknown(of: str) -> None:
     if of not in ("groups", "pairs"):
         raise UsageError(f"a finding has 'groups' and 'pairs', no {of!r}")
 

@@ -8,6 +8,7 @@ import datetime
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
 from pytest_fairness.reports.sections import (
+    Banner,
     Columns,
     Counts,
     Details,
@@ -38,6 +40,7 @@ SOON = 30
 _MOST_LINES, _MOST_HIDDEN = 20, 500
 #: So many findings have a card: a page of more is slow to open, and nobody reads it.
 MOST_CARDS = 200
+NEVER_FINISHED = "never finished"
 #: What an error of ours means, by the name of its class, which pytest puts before the message.
 _ERRORS = {
     "BudgetError": "cost cap reached",
@@ -87,7 +90,7 @@ def failures(results: RunResults) -> list[Failure]:
     below = f"below the session's alpha of {results.session.get('alpha')}"
     alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
     failed += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
-    return [*failed, *(Failure(why="never finished", nodeid=nodeid) for nodeid in results.missing)]
+    return [*failed, *(Failure(why=NEVER_FINISHED, nodeid=nodeid) for nodeid in results.missing)]
 
 
 def _fails(results: RunResults, at: int) -> bool:
@@ -173,7 +176,7 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
 def _why_failed(results: RunResults) -> str:
     """Why the session failed; empty where it did not."""
     failed = failures(results)
-    red = {failure.nodeid for failure in failed if failure.why != "never finished"}
+    red = {failure.nodeid for failure in failed if failure.why != NEVER_FINISHED}
     total = words.count(len(results.items) + len(results.missing), "fairness test")
     status = results.run.get("exit_status")
     parts = []
@@ -188,6 +191,31 @@ def _why_failed(results: RunResults) -> str:
     if status not in (None, 0, 5):
         return f"None of {total} failed: something else did (exit status {status})."
     return ""
+
+
+def counted_findings(results: RunResults) -> str:
+    """Return how many findings there are, and of which verdicts: ``3 findings: 1 FAIL, 2 PASS``."""
+    made = words.count(len(results.findings), "finding")
+    if results.findings:
+        return f"{made}: {by_verdict(results.counts)}"
+    return made
+
+
+def by_verdict(counts: Mapping[Verdict, int]) -> str:
+    """Write how many there are of each verdict, in the order of *counts*: ``1 FAIL, 2 PASS``."""
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
+
+
+def banners(results: RunResults, *, outcome: bool = True) -> tuple[Banner, ...]:
+    """Return what has to be read before anything else. *outcome*: also that the session failed."""
+    shown = []
+    verdict = verdict_on_session(results)
+    if outcome and verdict.tone == "failed":
+        shown.append(Banner(kind="missing", about="The session failed.", words=verdict.words))
+    if notes := results.run.get("notes"):
+        remarks = " ".join(f"{note}." for note in notes)
+        shown.append(Banner(kind="note", about="About this run.", words=remarks))
+    return tuple(shown)
 
 
 # ---------------------------------------------------------------- did it fail
@@ -246,9 +274,18 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     )
 
 
+def failures_without_finding(results: RunResults) -> list[Failure]:
+    """Return the tests that failed, and not by a finding."""
+    return [
+        failure
+        for failure in failures(results)
+        if failure.at is None and failure.why != NEVER_FINISHED
+    ]
+
+
 def messages_section(results: RunResults, _: Path) -> Section | None:
     """The messages of tests that failed, and not by a finding."""
-    hidden = [failure for failure in failures(results) if failure.message and failure.at is None]
+    hidden = [failure for failure in failures_without_finding(results) if failure.message]
     if not hidden:
         return None
     shown = (

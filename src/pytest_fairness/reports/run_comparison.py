@@ -8,10 +8,10 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.side_by_side import (
     ALIKE,
@@ -70,10 +70,10 @@ class RunComparison:
         return any(change.became == LARGER for change in self.changes)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
-        return (
-            f"<RunComparison of {', '.join(self.sides)}: {counts}{', simulated' * self.simulated}>"
-        )
+        parts = [f"{count} {verdict}" for verdict, count in self.counts.items()]
+        if self.simulated:
+            parts.append("simulated")
+        return f"<RunComparison of {', '.join(self.sides)}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         from pytest_fairness.reports.escaping import html
@@ -150,38 +150,46 @@ def compare_runs(
             "a comparison takes two sides: give two runs, or one run and two endpoints of it"
         )
     (first, before), *others = sides.items()
-    unnamed = [entry for run in judged for entry in run.entries if endpoints and not entry.endpoint]
-    left_out = [
-        f"{entry.about}: its table does not say which endpoint answered" for entry in unnamed
-    ]
+    left_out: list[str] = []
+    if endpoints:
+        left_out += _without_endpoint(judged)
     contrasts: list[SideContrast] = []
     frames: list[pd.DataFrame] = []
     for second, after in others:
-        for entry, counterpart in _matched(before, after, (first, second), left_out):
-            try:
-                shared = _shared(entry, counterpart, (first, second), left_out)
-                contrasts += contrasts_of(shared)
-                frames.append(shared.frame)
-            except FairnessError as error:
-                left_out.append(f"{entry.about}: {error}")
+        for shared, of_shared in _contrasts(before, after, (first, second), left_out):
+            contrasts += of_shared
+            frames.append(shared.frame)
     if not contrasts:
         why = "; ".join(dict.fromkeys(left_out)) or "they hold no findings"
         raise UsageError(f"{' and '.join(sides)} share nothing that can be compared: {why}")
     changes = changes_of(contrasts, alpha=alpha, correction=correction)
     return RunComparison(
         sides={name: _about(entries) for name, entries in sides.items()},
-        changes=tuple(
-            sorted(
-                changes,
-                key=lambda change: (_ORDER.index(change.became), change.corrected_p_value or 0.0),
-            )
-        ),
+        changes=tuple(sorted(changes, key=_urgency)),
         left_out=tuple(dict.fromkeys(left_out)),
         simulated=_any(frames, "simulated"),
         replayed=_any(frames, "replayed"),
         alpha=alpha,
         correction=correction,
     )
+
+
+def _contrasts(
+    before: Sequence[_Entry], after: Sequence[_Entry], sides: tuple[str, str], left_out: list[str]
+) -> Iterator[tuple[SharedCells, list[SideContrast]]]:
+    """Yield the cells that both sides judged, with what they contrast; what cannot be compared is
+    *left_out*, with why.
+    """
+    for entry, counterpart in _matched(before, after, sides, left_out):
+        try:
+            shared = _shared(entry, counterpart, sides, left_out)
+            yield shared, list(contrasts_of(shared))
+        except FairnessError as error:
+            left_out.append(f"{entry.about}: {error}")
+
+
+def _urgency(change: SideChange) -> tuple[int, float]:
+    return _ORDER.index(change.became), change.corrected_p_value or 0.0
 
 
 # ---------------------------------------------------------------- what a run judged
@@ -203,9 +211,9 @@ class _Entry:
     @property
     def about(self) -> str:
         by = self.judgement.arguments.get("by")
-        return (
-            f"{self.test}, {self.key[2]} by {by if isinstance(by, str) else by and ' × '.join(by)}"
-        )
+        if by and not isinstance(by, str):
+            by = " × ".join(by)
+        return f"{self.test}, {self.key[2]} by {by}"
 
 
 class _Judged:
@@ -263,6 +271,14 @@ class _Judged:
                 )
             )
 
+    @property
+    def only_endpoint(self) -> str:
+        """Return the endpoint that the run asked; empty where it asked several."""
+        endpoints = {entry.endpoint for entry in self.entries}
+        if len(endpoints) == 1:
+            return endpoints.pop()
+        return ""
+
     def sent(self, keys: Iterable[object]) -> list[str]:
         """Return what tells apart what was sent in trials: its digest; of a trial that is not in
         the run, its key.
@@ -286,13 +302,20 @@ def _without(test: str, endpoint: str) -> str:
 
 def _by_run(judged: Sequence[_Judged]) -> dict[str, list[_Entry]]:
     """A side for each run: called by its endpoint where that tells the runs apart, else by its id."""
-    asked = [sorted({entry.endpoint for entry in run.entries}) for run in judged]
-    names = [asked_[0] if len(asked_) == 1 else "" for asked_ in asked]
+    names = [run.only_endpoint for run in judged]
     if len(set(names)) < len(names) or not all(names):
         names = [run.folder.name for run in judged]
     if len(set(names)) < len(names):
         names = [str(run.folder) for run in judged]
     return {name: run.entries for name, run in zip(names, judged, strict=True)}
+
+
+def _without_endpoint(judged: Sequence[_Judged]) -> Iterator[str]:
+    """Yield what no endpoint can be compared on."""
+    for run in judged:
+        for entry in run.entries:
+            if not entry.endpoint:
+                yield f"{entry.about}: its table does not say which endpoint answered"
 
 
 def _by_endpoint(judged: Sequence[_Judged], endpoints: Sequence[str]) -> dict[str, list[_Entry]]:
@@ -325,17 +348,28 @@ def _matched(
             f"{' and '.join(sides)} asked several endpoints, and none that both did: name two of "
             "them"
         )
-    own_entries, other = (
-        {(entry.key, entry.endpoint if apart else ""): entry for entry in entries}
-        for entries in (before, after)
-    )
-    for side, mine, theirs in ((sides[0], own_entries, other), (sides[1], other, own_entries)):
-        left_out += [
-            f"{entry.about}: only {side} judged it"
-            for key, entry in mine.items()
-            if key not in theirs
-        ]
-    return [(entry, other[key]) for key, entry in own_entries.items() if key in other]
+    mine = _by_key(before, with_endpoint=apart)
+    theirs = _by_key(after, with_endpoint=apart)
+    left_out += [
+        f"{entry.about}: only {sides[0]} judged it"
+        for key, entry in mine.items()
+        if key not in theirs
+    ]
+    left_out += [
+        f"{entry.about}: only {sides[1]} judged it"
+        for key, entry in theirs.items()
+        if key not in mine
+    ]
+    return [(entry, theirs[key]) for key, entry in mine.items() if key in theirs]
+
+
+def _by_key(
+    entries: Iterable[_Entry], *, with_endpoint: bool
+) -> dict[tuple[tuple[str, ...], str], _Entry]:
+    """Return *entries* by what is the same on both sides."""
+    if with_endpoint:
+        return {(entry.key, entry.endpoint): entry for entry in entries}
+    return {(entry.key, ""): entry for entry in entries}
 
 
 def _shared(
@@ -344,8 +378,43 @@ def _shared(
     """The rows of both that have a counterpart. Raises UsageError where they cannot be compared."""
     import pandas as pd
 
-    mine = entry.judgement
-    theirs = other.judgement
+    _refuse_incomparable(entry.judgement, other.judgement)
+    tables = [side.rows.reset_index(drop=True) for side in (entry, other)]
+    if not all({"cell", "key"} <= set(table.columns) for table in tables):
+        raise UsageError(
+            "its table has no cells and keys of trials, by which the two sides could be matched"
+        )
+    columns = [name for name in _matched_by(entry.judgement) if _all_have(tables, name)]
+    both = _counterparts(tables, (entry.run, other.run), columns)
+    if both.empty:
+        raise UsageError(
+            f"{sides[0]} and {sides[1]} share no trial: they asked about other cells, or in other "
+            "words"
+        )
+    if any(len(table) > len(both) for table in tables):
+        alone = [f"{len(table) - len(both):,} of {len(table):,}" for table in tables]
+        left_out.append(
+            f"{entry.about}: {' and '.join(alone)} trials have no counterpart on the other side "
+            "(another cell, or other words)"
+        )
+    rows = [table.loc[both[at]] for table, at in zip(tables, ("at_1", "at_2"), strict=True)]
+    frame = pd.concat([table.astype(object) for table in rows], ignore_index=True).infer_objects()
+    test = entry.test
+    if entry.endpoint != other.endpoint:
+        # Where both sides asked several endpoints, the test's own name says which this is about.
+        test = entry.key[0]
+    return SharedCells(
+        sides=sides,
+        test=test,
+        analysis=entry.judgement.analysis,
+        arguments=entry.judgement.arguments,
+        frame=frame,
+        outcome=entry.judgement.outcome_in(frame),
+    )
+
+
+def _refuse_incomparable(mine: Judgement, theirs: Judgement) -> None:
+    """Raise UsageError for an analysis without a gap, and for scores of different scorers."""
     if mine.analysis not in COMPARABLE:
         raise UsageError(
             f"a judgement of {mine.analysis.replace('_', ' ')} is not compared: it has no gap of "
@@ -355,57 +424,43 @@ def _shared(
         raise UsageError(
             "the two sides were scored by different versions of the scorer: judge one of them again"
         )
-    tables = [side.rows.reset_index(drop=True) for side in (entry, other)]
-    if not all({"cell", "key"} <= set(table.columns) for table in tables):
-        raise UsageError(
-            "its table has no cells and keys of trials, by which the two sides could be matched"
-        )
-    compared = [mine.arguments.get(name) for name in ("by", "cluster", "block", "first", "second")]
-    named = [name for item in compared for name in (item if isinstance(item, list) else [item])]
-    columns = [
-        name for name in dict.fromkeys((*_CELL, *named)) if all(name in table for table in tables)
-    ]
+
+
+def _matched_by(judgement: Judgement) -> dict[str, None]:
+    """Return the columns that trials of both sides are matched by, each once."""
+    names: list[Any] = [*_CELL]
+    for argument in ("by", "cluster", "block", "first", "second"):
+        value = judgement.arguments.get(argument)
+        if isinstance(value, list):
+            names += value
+        else:
+            names.append(value)
+    return dict.fromkeys(names)
+
+
+def _all_have(tables: Sequence[pd.DataFrame], name: str) -> bool:
+    return all(name in table for table in tables)
+
+
+def _counterparts(
+    tables: Sequence[pd.DataFrame], runs: Sequence[_Judged], columns: list[str]
+) -> pd.DataFrame:
+    """Return a row for each two trials that match, with their places in the two *tables*."""
     match = []
-    for table, run in zip(tables, (entry.run, other.run), strict=True):
+    for table, run in zip(tables, runs, strict=True):
         text = table[columns].map(str).assign(sent=run.sent(table["key"]))
         match.append(text.assign(again=text.groupby([*text.columns]).cumcount(), at=table.index))
     on = [*match[0].columns.drop("at")]
-    both = match[0].merge(match[1], on=on, suffixes=("_1", "_2")).sort_values("at_1")
-    alone = [len(table) - len(both) for table in tables]
-    if both.empty:
-        raise UsageError(
-            f"{sides[0]} and {sides[1]} share no trial: they asked about other cells, or in other "
-            "words"
-        )
-    if any(alone):
-        left_out.append(
-            f"{entry.about}: "
-            f"{' and '.join(f'{n:,} of {len(t):,}' for n, t in zip(alone, tables, strict=True))} "
-            "trials "
-            "have no counterpart on the other side (another cell, or other words)"
-        )
-    rows = [table.loc[both[at]] for table, at in zip(tables, ("at_1", "at_2"), strict=True)]
-    frame = pd.concat([table.astype(object) for table in rows], ignore_index=True).infer_objects()
-    return SharedCells(
-        sides=sides,
-        # Where both sides asked several endpoints, the test's own name says which this is about.
-        test=entry.test if entry.endpoint == other.endpoint else entry.key[0],
-        analysis=mine.analysis,
-        arguments=mine.arguments,
-        frame=frame,
-        outcome=mine.outcome_in(frame),
-    )
+    return match[0].merge(match[1], on=on, suffixes=("_1", "_2")).sort_values("at_1")
 
 
 def _about(entries: Sequence[_Entry]) -> str:
     runs = dict.fromkeys(entry.run.folder.name for entry in entries)
     endpoints = dict.fromkeys(entry.endpoint for entry in entries if entry.endpoint)
-    models = dict.fromkeys(
-        str(model)
-        for entry in entries
-        if "model" in entry.rows
-        for model in entry.rows["model"].dropna().unique()
-    )
+    models: dict[str, None] = {}
+    for entry in entries:
+        if "model" in entry.rows:
+            models |= dict.fromkeys(map(str, entry.rows["model"].dropna().unique()))
     answered = ""
     if models:
         answered = f", answered by {', '.join(models)}"

@@ -36,36 +36,78 @@ _LONGEST_PROMPT = 20_000
 _SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 
 
+def run_facts(results: RunResults) -> dict[str, str]:
+    """Return what is known of the run, by what it is called in every report."""
+    run = results.run
+    ended = Counter(item.outcome for item in results.items)
+    ended["never finished"] = len(results.missing)
+    shown = {
+        "Run": run.get("id"),
+        "Started": run.get("started"),
+        "Finished": run.get("finished"),
+        "Run by": run.get("run_by"),
+        "Endpoints": ", ".join(map(str, run.get("endpoints") or ())) or "none: tables alone",
+        "Models that answered": _models(run.get("models") or ()),
+        "Command": _command(run.get("command")),
+        "Exit status": run.get("exit_status"),
+        "Fairness tests": _numbers(dict(ended.most_common())),
+        "Trials": _numbers({**(run.get("trials") or {}), "total": 0}),
+        "Cost": formatting.cost_line(run),
+        "Seed": run.get("seed"),
+        "Git commit": run.get("git_commit"),
+        "Versions": _listed(run.get("versions") or {}),
+        "Settings": _listed(run.get("parameters") or {}),
+    }
+    return {name: str(value) for name, value in shown.items() if value not in (None, "")}
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    """Write how many there are of each kind: ``789 answered, 11 refused``."""
+    return ", ".join(
+        f"{number:,} {kind.replace('_', ' ')}" for kind, number in counts.items() if number
+    )
+
+
+def _models(models: Iterable[Mapping[str, Any]]) -> str:
+    """Return the models that answered, by their own account."""
+    answered: set[str] = set()
+    for entry in models:
+        answered.update(entry["answered"])
+    return ", ".join(sorted(answered)) or "no answer names its model"
+
+
+def chosen_facts(results: RunResults, *names: str) -> Facts:
+    """Return those of :func:`run_facts` that are called *names*, in their order."""
+    all_facts = run_facts(results)
+    return facts({name: all_facts.get(name, "") for name in names})
+
+
+def _command(command: object) -> str:
+    if isinstance(command, list):
+        return " ".join(map(str, command))
+    return str(command or "")
+
+
+_OF_THE_RUN = (
+    "Run",
+    "Started",
+    "Finished",
+    "Run by",
+    "Command",
+    "Exit status",
+    "Fairness tests",
+    "Trials",
+    "Cost",
+    "Seed",
+    "Git commit",
+    "Versions",
+    "Settings",
+)
+
+
 def run_section(results: RunResults, _: Path) -> Section:
     """Return what a reader needs to repeat the run, and to read what it says."""
-    run = results.run
-    command = run.get("command")
-    trials = run.get("trials") or {}
-    ended = Counter(item.outcome for item in results.items) + Counter(
-        {"never finished": len(results.missing)}
-    )
-    run_facts = facts(
-        {
-            "Run": run.get("id"),
-            "Started": run.get("started"),
-            "Finished": run.get("finished"),
-            "Run by": run.get("run_by"),
-            "Command": " ".join(map(str, command)) if isinstance(command, list) else command,
-            "Exit status": run.get("exit_status"),
-            "Fairness tests": ", ".join(f"{n:,} {outcome}" for outcome, n in ended.most_common()),
-            "Trials": ", ".join(
-                f"{n:,} {kind.replace('_', ' ')}"
-                for kind, n in trials.items()
-                if n and kind != "total"
-            ),
-            "Cost": formatting.cost_line(run),
-            "Seed": run.get("seed"),
-            "Git commit": run.get("git_commit"),
-            "Versions": _listed(run.get("versions") or {}),
-            "Settings": _listed(run.get("parameters") or {}),
-        }
-    )
-    return Section(heading="The run", id="run", parts=(run_facts,))
+    return Section(heading="The run", id="run", parts=(chosen_facts(results, *_OF_THE_RUN),))
 
 
 def systems_section(results: RunResults, run_dir: Path) -> Section | None:

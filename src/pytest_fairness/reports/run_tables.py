@@ -224,14 +224,7 @@ class RunTables:
                 scores_of.setdefault(name, []).append((whose, scores))
         rows = pd.MultiIndex.from_frame(frame[_ROW])
         for name, several in scores_of.items():
-            agreed = several[0][1]
-            for _, scores in several[1:]:
-                if agreed is not None:
-                    agreed = _agreed(agreed, scores)
-            columns = {name: agreed}
-            if agreed is None:
-                columns = {f"{name} [{whose}]": scores for whose, scores in several}
-            for title, scores in columns.items():
+            for title, scores in _columns_of(name, several).items():
                 frame[title] = scores.reindex(rows).to_numpy()
         return frame
 
@@ -307,13 +300,28 @@ class RunTables:
             results = self.results
         except FairnessError:
             return "no findings that can be read"
-        trials = words.count(int((results.run.get("trials") or {}).get("total") or 0), "trial")
-        counted = ", ".join(
-            f"{count} {verdict}" for verdict, count in results.counts.items() if count
-        )
-        marks = ["simulated"] * results.simulated + ["replayed"] * results.replayed
-        findings = words.count(len(results.findings), "finding") + f": {counted}" * bool(counted)
-        return "; ".join([trials, findings, *marks])
+        from pytest_fairness.reports.overview import counted_findings
+
+        trials = (results.run.get("trials") or {}).get("total") or 0
+        parts = [words.count(int(trials), "trial"), counted_findings(results)]
+        if results.simulated:
+            parts.append("simulated")
+        if results.replayed:
+            parts.append("replayed")
+        return "; ".join(parts)
+
+
+def _columns_of(name: str, several: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the scores called *name* as one column where all that read them agree, else as one for
+    each finding.
+    """
+    agreed = several[0][1]
+    for _, scores in several[1:]:
+        if agreed is not None:
+            agreed = _agreed(agreed, scores)
+    if agreed is not None:
+        return {name: agreed}
+    return {f"{name} [{whose}]": scores for whose, scores in several}
 
 
 def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -1,5 +1,9 @@
-"""What a page is made of, as plain data: sentences, tables, pictures, conversations, under
-headings.
+"""The document that every sink renders, as plain data: sentences, tables, pictures, conversations,
+under headings.
+
+Builders make a :class:`Page` of parts; a sink (``html``, ``plain_text``, ``markdown``, ``slack``,
+``pdf``) has a short function for each part that it can show. A picture stands beside its table, so
+that a sink without pictures loses no figure.
 
 Any suite can hand in sections of the report (``NAME.sections.json`` in the run's folder) or, where
 they are many, a page of its own (``NAME.page.json``, which becomes ``NAME.html``). Texts are as
@@ -52,7 +56,7 @@ class Table(Spec, tag="table", frozen=True):
     and *words*.
 
     ``anchors``: what links to a row are called, empty where nothing leads there; none for a table
-    without such rows.
+    without such rows. ``more`` says how many rows are left out.
     """
 
     caption: str
@@ -61,6 +65,7 @@ class Table(Spec, tag="table", frozen=True):
     words: tuple[str, ...] = ()
     kind: Kind = ""
     anchors: tuple[str, ...] = ()
+    more: str = ""
 
     def is_figure(self, column: int) -> bool:
         return column > 0 and self.head[column] not in ("verdict", *self.words)
@@ -76,6 +81,14 @@ def table(
     """A row for each of *items*; *columns* say what stands under which title."""
     rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
     return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words), kind=kind)
+
+
+def of_columns(shown: Table, *titles: str) -> Table:
+    """Return *shown* with the columns of these *titles* alone, for a narrow page."""
+    places = [shown.head.index(title) for title in titles]
+    return msgspec.structs.replace(
+        shown, head=titles, rows=tuple(tuple(row[place] for place in places) for row in shown.rows)
+    )
 
 
 class Facts(Spec, tag="facts", frozen=True):
@@ -117,9 +130,13 @@ class Counts(Spec, tag="counts", frozen=True):
 
 
 class Statements(Spec, tag="statements", frozen=True):
-    """What was concluded, side by side: each a section's heading, sentence and verdict."""
+    """What was concluded, side by side: each a section's heading, sentence and verdict.
+
+    ``more`` says how many others there are.
+    """
 
     items: tuple[Section, ...]
+    more: str = ""
 
 
 class Dialogue(Spec, tag="dialogue", frozen=True):
@@ -169,6 +186,15 @@ class Section(Spec, tag="section", frozen=True):
     tone: Literal["", "failed", "undecided", "nothing", "passed"] = ""
     parts: tuple[Part, ...] = ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what stands beside a statement, a line each."""
+        notes: tuple[str, ...] = ()
+        for part in self.parts:
+            if isinstance(part, Notes):
+                notes += part.items
+        return notes
+
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
     str,
@@ -187,6 +213,14 @@ Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all a
 ]
 
 
+class Banner(Spec, frozen=True):
+    """What has to be read before anything else: ``about`` in a word or two, and the ``words``."""
+
+    kind: Literal["note", "missing", "simulated", "replayed"]
+    about: str
+    words: str
+
+
 class Page(Spec, frozen=True):
     """Sections under a title; ``name`` is what a link to the page is called."""
 
@@ -196,6 +230,38 @@ class Page(Spec, frozen=True):
     sections: tuple[Section, ...]
     simulated: bool = False
     replayed: bool = False
+    banners: tuple[Banner, ...] = ()
+
+    @property
+    def opening(self) -> tuple[Banner, ...]:
+        """Every banner: first where the replies come from."""
+        sources = []
+        if self.simulated:
+            which = ""
+            if any(_has_marks(section) for section in self.sections):
+                which = " for what is marked “simulated”"
+            sources.append(
+                Banner(
+                    kind="simulated",
+                    about="Simulated endpoint.",
+                    words=f"No model was asked{which}. The replies are made up by a seeded program, "
+                    "so they show how the test works and say nothing about any model.",
+                )
+            )
+        if self.replayed:
+            words = "Replies come from a recorded run; no model was asked now."
+            sources.append(Banner(kind="replayed", about="Replayed.", words=words))
+        return (*sources, *self.banners)
+
+
+def _has_marks(section: Section) -> bool:
+    """Return whether *section* says of itself, or of a statement in it, where its replies come
+    from.
+    """
+    if section.marks:
+        return True
+    statements = (part for part in section.parts if isinstance(part, Statements))
+    return any(item.marks for part in statements for item in part.items)
 
 
 def write_page(run_dir: Path, stem: str, page: Page) -> None:
@@ -253,10 +319,9 @@ def page_stems(run_dir: Path) -> list[str]:
 
 def printed_lines(sections: Iterable[Section]) -> list[str]:
     """Return what *sections* have to print, a line each, with an empty one before each block."""
-    return [
-        line
-        for section in sections
-        for part in section.parts
-        if isinstance(part, Printed)
-        for line in ("", *part.lines)
-    ]
+    lines: list[str] = []
+    for section in sections:
+        for part in section.parts:
+            if isinstance(part, Printed):
+                lines += ["", *part.lines]
+    return lines

@@ -1,34 +1,41 @@
-"""What a Slack channel is sent of a session: one message of Block Kit, on a FAIL or a regression."""
+"""The document as a message of Slack's Block Kit; and what a channel is sent of a session: one
+message, on a FAIL or a regression.
+"""
 
 from __future__ import annotations
 
 import http.client
 import json
 import os
-import re
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_fairness.endpoints.redaction import redact, remember
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict
-from pytest_fairness.reports import formatting
-from pytest_fairness.reports.changes import REGRESSIONS, FindingChange, counted
-from pytest_fairness.reports.escaping import line, shortened, slack
+from pytest_fairness.reports.changes import FindingChange
+from pytest_fairness.reports.digest import MOST_OF_A_CHANNEL, channel_page, fitting
+from pytest_fairness.reports.escaping import line, shortened, slack, web_address
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.outputs import job_address
-from pytest_fairness.words import enumerated
+from pytest_fairness.reports.overview import by_verdict
+from pytest_fairness.reports.sections import (
+    Counts,
+    Facts,
+    Notes,
+    Page,
+    Part,
+    Section,
+    Statements,
+)
 
 VARIABLE = "FAIRNESS_SLACK_WEBHOOK"
 #: Slack takes 50 blocks, 3,000 characters in a text and some 13,000 in all blocks together.
-_MOST_FINDINGS, _LONGEST, _MOST = 20, 500, 10_000
-#: Scopes of a baseline that are named, and what the gate calls the one of all personas.
-_MOST_SCOPES, _OVERALL = 5, "overall"
+_LONGEST, _MOST = 500, 11_000
 _SECONDS = 10.0
-_ADDRESS = re.compile(r"https://[\w.:-]+/[\w./-]*", re.ASCII)
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -81,9 +88,8 @@ def _send(url: str, body: bytes) -> None:
     except TimeoutError:
         why = f"Slack gave no answer within {_SECONDS:g} s"
     except urllib.error.URLError as error:
-        timed_out = isinstance(error.reason, TimeoutError)
         why = "Slack cannot be reached"
-        if timed_out:
+        if isinstance(error.reason, TimeoutError):
             why = f"Slack gave no answer within {_SECONDS:g} s"
     except (OSError, ValueError, http.client.HTTPException) as error:
         why = f"Slack cannot be reached ({type(error).__name__})"
@@ -99,150 +105,111 @@ def message(
     changes: Sequence[FindingChange] | None,
     environment: Mapping[str, str] = os.environ,
 ) -> dict[str, Any] | None:
-    """The message on *results*, and on what has changed since another run, if it was compared with
-    one; None where no test has a FAIL and nothing has become worse.
+    """The message on the alarms of *results*, and on what has changed since another run, if it was
+    compared with one; None where there is nothing to send.
     """
-    worse = {
-        change.at: change
-        for change in changes or ()
-        if change.change in REGRESSIONS and change.at is not None
-    }
-    failed = [
-        at
-        for at, finding in enumerate(results.findings)
-        if _fails(finding, results.maker_of(at).outcome)
-    ]
-    reported = sorted(
-        {*failed, *worse}, key=lambda at: (-results.findings[at].verdict.severity, at)
-    )
-    if not reported:
+    if channel_page(results, changes) is None:
         return None
-    head = _head(results)
-    shown_facts = [slack(redact(fact)) for fact in _run_facts(results, changes)]
-    job = job_address(environment)
-    if _ADDRESS.fullmatch(job):
-        shown_facts.append(f"<{job}|this job>")
-    scores = [f"*{slack(redact(_cut(score)))}*" for score in _overall_scores(results.findings)]
+    job = web_address(job_address(environment))
+
+    def body(most: int) -> dict[str, Any]:
+        page = channel_page(results, changes, most)
+        assert page is not None  # noqa: S101 - as above, for the type checker
+        return page_message(page, job=job)
+
+    return fitting(body, MOST_OF_A_CHANNEL, lambda body: len(json.dumps(body["blocks"])) <= _MOST)
+
+
+def page_message(page: Page, *, job: str = "") -> dict[str, Any]:
+    """Return *page* as a message: its title, its first section with a link to the *job*, and below
+    a line the other ones.
+    """
+    title = line(page.title)[:150]
+    first, *others = page.sections
+    opening = _chips(first)
+    if job:
+        opening.append(f"<{job}|this job>")
     blocks = [
-        {"type": "header", "text": {"type": "plain_text", "text": head[:150], "emoji": False}},
-        _section(" · ".join([*scores, *shown_facts])),
+        {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
+        _block(" · ".join(opening)),
         {"type": "divider"},
     ]
-    shown = 0
-    for at in reported[:_MOST_FINDINGS]:
-        block = _section(_words(results.findings[at], results.maker_of(at).nodeid, worse.get(at)))
-        if len(json.dumps([*blocks, block])) > _MOST:
-            break
-        blocks.append(block)
-        shown += 1
-    if shown < len(reported):
-        blocks.append(_section(f"… and {len(reported) - shown} more, in the report"))
-    blocks.append(_section(_required([results.findings[at] for at in reported])))
-    return {"text": head, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
+    for section in (Section(heading="", parts=first.parts), *others):
+        blocks += map(_block, _section(section))
+    return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 
 
-def _head(results: RunResults) -> str:
-    """How many findings of each verdict there are, and whether they are simulated or replayed."""
-    head = ", ".join(f"{count} {verdict}" for verdict, count in results.counts.items() if count)
-    marks = []
-    if results.simulated:
-        marks.append("simulated")
-    if results.replayed:
-        marks.append("replayed")
-    if marks:
-        head += f" ({', '.join(marks)})"
-    return f"Fairness: {head}"
+def _chips(section: Section) -> list[str]:
+    chips = [_text(chip) for chip in section.chips]
+    if section.sentence:
+        return [f"*{_text(section.sentence)}*", *chips]
+    return chips
 
 
-def _run_facts(results: RunResults, changes: Sequence[FindingChange] | None) -> list[str]:
-    """The run, whom it asked, what that cost, and what has changed since another."""
-    shown = [f"run {results.run.get('id')}"]
-    if endpoints := ", ".join(map(str, results.run.get("endpoints") or ())):
-        shown.append(f"endpoint {_cut(endpoints)}")
-    if cost := formatting.cost_line(results.run):
-        shown.append(cost)
-    if changes is not None:
-        shown.append(f"compared: {counted(changes)}")
-    return shown
+def _block(text: str) -> dict[str, Any]:
+    mrkdwn = {"type": "mrkdwn", "text": text, "verbatim": True}
+    return {"type": "section", "text": mrkdwn}
 
 
-def _fails(finding: Finding, outcome: str) -> bool:
-    return finding.verdict is Verdict.FAIL and outcome not in ("xfailed", "xpassed")
+def _text(text: str) -> str:
+    return slack(redact(shortened(line(text), _LONGEST)))
 
 
-def _words(finding: Finding, nodeid: str, change: FindingChange | None) -> str:
-    since = ""
-    if change is not None:
-        since = f" ({change.change}{f': {change.why}' if change.why else ''})"
-    marks = [
-        mark
-        for mark in (finding.model_endpoint, "simulated" if finding.simulated else None)
-        if mark
-    ]
-    about = ""
-    if marks:
-        about = f" [{', '.join(dict.fromkeys(marks))}]"
-    sentence = formatting.without_verdict(finding.sentence, finding.verdict)
-    said = slack(redact(_cut(f"{about}{since}: {sentence}")))
-    fallen = "".join(
-        f"\n• {slack(redact(_cut(line)))}"
-        for line in formatting.regressions(finding)[:_MOST_SCOPES]
-    )
-    return f"*{finding.verdict}*{said}{fallen}\n{slack(redact(_cut(nodeid or finding.test_id)))}"
+# ---------------------------------------------------------------- parts
 
 
-def _overall_scores(findings: Sequence[Finding]) -> Iterator[str]:
-    """``Overall letter_score: 89.20 (baseline: 94.20)`` of each finding that was held to a
-    baseline.
-    """
-    for finding in findings:
-        for pair in finding.pairs if finding.assertion == "baseline" else ():
-            now, approved = (pair.statistics.get(name) for name in ("now", "approved"))
-            if (
-                pair.metric == _OVERALL
-                and isinstance(now, (int, float))
-                and isinstance(approved, (int, float))
-            ):
-                was, is_now = (formatting.value(score, finding) for score in (approved, now))
-                yield f"Overall {finding.outcome}: {is_now} (baseline: {was})"
+@singledispatch
+def texts_of(_part: Part) -> list[str]:
+    """Return the texts of a part, a block each; none for what a channel has no room for."""
+    return []
 
 
-def _required(reported: Sequence[Finding]) -> str:
-    """Return what somebody has to do about the findings *reported*: where to look, and what ends
-    it.
-    """
-    fallen = {
-        pair.metric
-        for finding in reported
-        if finding.assertion == "baseline"
-        for pair in finding.pairs
-        if _alarms(pair)
-    }
-    classes = {
-        finding.protected_class
-        for finding in reported
-        if finding.assertion != "baseline" and finding.protected_class
-    }
-    about = sorted((fallen - {_OVERALL}) | classes)[:_MOST_SCOPES]
-    where = ""
-    if about:
-        where = f" for what treats people unlike by {enumerated(about)}"
-    ways = ["mend and test again, entering what is done in mitigations.yaml"]
-    if any(finding.verdict is Verdict.FLAG for finding in reported):
-        ways.append("document why a FLAG is accepted in justifications.yaml")
-    if fallen:
-        ways.append("have the new scores approved as a baseline, with a justification")
-    text = f"review the prompts, templates and model{where}; then {', or '.join(ways)}"
-    return f"*Action required:* {slack(redact(_cut(text)))}"
+@texts_of.register(str)
+def _paragraph(part: str) -> list[str]:
+    return [_text(part)]
 
 
-def _alarms(pair: PairResult) -> bool:
-    return pair.verdict in ALARMS
+@texts_of.register(Statements)
+def _statements(part: Statements) -> list[str]:
+    texts = [_statement(item) for item in part.items]
+    if part.more:
+        texts.append(_text(part.more))
+    return texts
 
 
-def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+def _statement(item: Section) -> str:
+    """Return ``*VERDICT* [marks]: sentence``, what stands beside it, and the test, a line each."""
+    marks = ""
+    if item.marks:
+        marks = f" [{', '.join(item.marks)}]"
+    lines = [f"*{item.verdict}*{_text(f'{marks}: {item.sentence}')}"]
+    lines += [f"• {_text(note)}" for note in item.notes]
+    if item.about:
+        lines.append(_text(item.about))
+    return "\n".join(lines)
 
 
-def _cut(text: str) -> str:
-    return shortened(line(text), _LONGEST)
+@texts_of.register(Notes)
+def _notes(part: Notes) -> list[str]:
+    return ["\n".join(f"• {_text(note)}" for note in part.items)]
+
+
+@texts_of.register(Counts)
+def _counts(part: Counts) -> list[str]:
+    return [by_verdict(dict(part.rows))]
+
+
+@texts_of.register(Facts)
+def _facts(part: Facts) -> list[str]:
+    return ["\n".join(f"{_text(name)}: {_text(value)}" for name, value in part.rows)]
+
+
+@texts_of.register(Section)
+def _section(part: Section) -> list[str]:
+    texts = []
+    for inner in part.parts:
+        texts += texts_of(inner)
+    if part.heading:
+        first, *others = texts or [""]
+        return [f"*{_text(part.heading)}:* {first}", *others]
+    return texts

@@ -202,37 +202,29 @@ def trends(runs: Sequence[RunResults]) -> list[FindingTrend]:
     """Each finding of *runs*, by the id that it keeps from run to run, the worst of the latest run
     first.
     """
-    places = [{identity: at for at, identity in enumerate(results.ids)} for results in runs]
-    trends_ = []
-    for identity in dict.fromkeys(
-        place for places_of_run in reversed(places) for place in places_of_run
-    ):
-        last = max(
-            number for number, places_of_run in enumerate(places) if identity in places_of_run
-        )
-        at = places[last][identity]
-        latest = runs[last].findings[at]
-        asked = [pair for pair in latest.pairs if pair.metric == latest.outcome]
-        followed = deciding_pair(asked or latest.pairs)
-        points = []
-        for results, places_of_run in zip(runs, places, strict=True):
-            finding = None
-            if identity in places_of_run:
-                finding = results.findings[places_of_run[identity]]
-            points.append(
-                TrendPoint(
-                    str(results.run["id"]),
-                    answered(results, latest),
-                    finding,
-                    _same(finding, followed),
-                )
-            )
-        nodeid = runs[last].maker_of(at).nodeid or latest.test_id
-        trends_.append(FindingTrend(identity, nodeid, latest, followed, tuple(points)))
+    latest = {identity: results for results in runs for identity in results.ids}
+    newest_first = dict.fromkeys(identity for results in reversed(runs) for identity in results.ids)
     return sorted(
-        trends_,
+        (_trend_of(identity, latest[identity], runs) for identity in newest_first),
         key=lambda trend: (trend.points[-1].finding is None, -trend.latest.verdict.severity),
     )
+
+
+def _trend_of(identity: str, last: RunResults, runs: Sequence[RunResults]) -> FindingTrend:
+    """Follow a finding over *runs*, as *last* has it."""
+    at = last.places[identity]
+    latest = last.findings[at]
+    asked = [pair for pair in latest.pairs if pair.metric == latest.outcome]
+    followed = deciding_pair(asked or latest.pairs)
+    points = []
+    for results in runs:
+        finding = None
+        if identity in results.places:
+            finding = results.findings[results.places[identity]]
+        run = str(results.run["id"])
+        points.append(TrendPoint(run, answered(results, latest), finding, _same(finding, followed)))
+    nodeid = last.maker_of(at).nodeid or latest.test_id
+    return FindingTrend(identity, nodeid, latest, followed, tuple(points))
 
 
 def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
@@ -315,15 +307,14 @@ def chart(trend: FindingTrend) -> OverTime:
             )
         )
     four_fifths = trend.latest.assertion == formatting.FOUR_FIFTHS
-    of_effects = _EFFECTS
-    if trend.latest.assertion in ("baseline", formatting.FOUR_FIFTHS):
-        of_effects = {}
-    given: dict[str, Any] = of_effects
+    given: dict[str, Any] = _EFFECTS
     if four_fifths:
         given = {"lines": (Reference(value=0.8),)}
-    caption = "A dashed line across stands where another model answers than before." * (
-        len({row.part for row in rows}) > 1
-    )
+    elif trend.latest.assertion == "baseline":
+        given = {}
+    caption = ""
+    if len({row.part for row in rows}) > 1:
+        caption = "A dashed line across stands where another model answers than before."
     return OverTime(
         title=f"{trend.about}: {trend.measure}",
         axis=trend.measure,
@@ -336,26 +327,35 @@ def chart(trend: FindingTrend) -> OverTime:
 def trend_text(read: ReadRuns) -> str:
     """Every finding over the runs, a line a run, safe for a terminal; and what cannot be read."""
     trends_ = trends(read.runs)
-    lines = [f"{words.count(len(trends_), 'finding')} over {words.count(len(read.runs), 'run')}"]
+    lines = [_headline(read, trends_)]
     if simulated := [str(results.run["id"]) for results in read.runs if results.simulated]:
         lines += wrapped(
             f"simulated, no model was asked: {line(', '.join(simulated))}", WIDTH, "", "  "
         )
     lines.append("")
     for trend in trends_:
-        shown = _points(trend)
-        lines += [
-            line(f"{trend.id}  {trend.about}"),
-            *([line(f"  {trend.nodeid}")] if trend.nodeid else []),
-        ]
-        lines += [line(f"  {trend.measure}"), *table_lines(shown, shown.rows), ""]
+        lines += _lines_of_trend(trend)
     for section in letter_sections(read.letters, read.complaints):
-        shown_tables = [part for part in section.parts if isinstance(part, Table)]
-        for shown in shown_tables:
-            lines += [line(shown.caption), *table_lines(shown, shown.rows), ""]
+        for part in section.parts:
+            if isinstance(part, Table):
+                lines += [line(part.caption), *table_lines(part, part.rows), ""]
     lines += [line(f"left out: {why}") for why in read.left_out]
     lines += [line(f"cannot be read: {why}") for why in read.unreadable]
-    return commandless("\n".join([*lines, ""] if lines[-1] else lines))
+    if lines[-1]:
+        lines.append("")
+    return commandless("\n".join(lines))
+
+
+def _headline(read: ReadRuns, followed: Sequence[FindingTrend]) -> str:
+    return f"{words.count(len(followed), 'finding')} over {words.count(len(read.runs), 'run')}"
+
+
+def _lines_of_trend(trend: FindingTrend) -> list[str]:
+    lines = [line(f"{trend.id}  {trend.about}")]
+    if trend.nodeid:
+        lines.append(line(f"  {trend.nodeid}"))
+    shown = _points(trend)
+    return [*lines, line(f"  {trend.measure}"), *table_lines(shown, shown.rows), ""]
 
 
 def trend_page(read: ReadRuns) -> str:
@@ -382,23 +382,15 @@ def trend_page(read: ReadRuns) -> str:
         parts.append(
             Section(heading="Runs that cannot be read", parts=(Notes(items=read.unreadable),))
         )
-    lead = (
-        f"{words.count(len(trends_), 'finding')} over {words.count(len(runs), 'run')}, the "
-        "oldest first."
-    )
-    more = f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all." * (
-        len(trends_) > MOST_TRENDS
-    )
+    lead = f"{_headline(read, trends_)}, the oldest first."
+    if len(trends_) > MOST_TRENDS:
+        lead += f" Below are the worst {MOST_TRENDS}; pytest-fairness trend prints all."
+    if read.unreadable:
+        lead += f" {words.count(len(read.unreadable), 'run')} cannot be read."
     page = Page(
         name="findings over runs",
         title="Fairness over time",
-        lead=lead
-        + more
-        + (
-            f" {words.count(len(read.unreadable), 'run')} cannot be read."
-            if read.unreadable
-            else ""
-        ),
+        lead=lead,
         sections=(
             Section(heading="All runs", id="overview", parts=tuple(parts)),
             *letter_sections(read.letters, read.complaints),

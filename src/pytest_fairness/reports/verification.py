@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -144,52 +144,72 @@ def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -
     """What was asked is what the trial's key was made of, and what was read is what the attempts
     brought.
     """
-    # Of each text its hash: a run may hold a million.
-    brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    unlike: set[str] = set()
-    for record in reader.each("attempt"):
-        brought[record["key"]].add((record["turn"], hash(record["text"])))
-        if not is_on_wire(record["text"], record["wire"]):
-            unlike.add(record["key"])
+    attempts = _Attempts(reader)
     engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
     for digest, identity in engines.items():
         if identity_hash(identity) != digest:
             verification.problems.append(
                 f"the identity of an endpoint was changed: {digest[:12]}… is not its hash"
             )
-    wrong: list[str] = []
+    wrong: dict[str, None] = {}
     trials = 0
     for record in watch(
         "trials checked", len(reader) + len(reader.shared_cells), reader.all_records()
     ):
         trials += 1
-        cell = cell_of(record["cell"])
         about = f"trial {record['key'][:12]}… ({record['cell']['id']})"
-        asked = engines.get(record["endpoint"]["identity"]), record["parameters"]["sent"]
-        if asked[0] is None:
-            wrong.append(f"{about}: the log says of no endpoint that it was the one asked")
-        elif (
-            content_key(asked[0], asked[1], cell, record["repetition"], _script(record))
-            != record["key"]
-        ):
-            wrong.append(f"{about}: what was asked is not what its key was made of")
-        elif asked[0].get("type") in _VERBATIM and record["key"] in unlike:
-            wrong.append(f"{about}: a reply is not what the provider's response says")
-        texts = brought.get(record["key"])
-        if texts is not None:
-            replies = [(turn, hash(reply)) for turn, reply in enumerate(record["replies"])]
-            wrong += [
-                f"{about}: reply {reply[0] + 1} is not what the attempt brought"
-                for reply in replies
-                if reply not in texts
-            ]
-        elif record["replies"] and "replay_of" not in record:
-            wrong.append(f"{about}: it has a reply, and the log no attempt that brought it")
-    verification.problems += _few(dict.fromkeys(wrong))
+        identity = engines.get(record["endpoint"]["identity"])
+        for why in (*_unlike_key(record, identity, attempts), *attempts.unlike_replies(record)):
+            wrong[f"{about}: {why}"] = None
+    verification.problems += _few(wrong)
     if not wrong:
         verification.checked.append(
             f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts"
         )
+
+
+class _Attempts:
+    """What each attempt of a run brought: of each text its hash, since a run may hold a million."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self._brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        #: Keys of trials with a reply that is not in the response that was logged.
+        self.unlike_wire: set[str] = set()
+        for record in reader.each("attempt"):
+            self._brought[record["key"]].add((record["turn"], hash(record["text"])))
+            if not is_on_wire(record["text"], record["wire"]):
+                self.unlike_wire.add(record["key"])
+
+    def unlike_replies(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """Yield which replies of a trial no attempt has brought."""
+        texts = self._brought.get(record["key"])
+        if texts is None:
+            if record["replies"] and "replay_of" not in record:
+                yield "it has a reply, and the log no attempt that brought it"
+            return
+        for turn, reply in enumerate(record["replies"]):
+            if (turn, hash(reply)) not in texts:
+                yield f"reply {turn + 1} is not what the attempt brought"
+
+
+def _unlike_key(
+    record: Mapping[str, Any], identity: Mapping[str, Any] | None, attempts: _Attempts
+) -> Iterator[str]:
+    """Yield why a trial is not what its key was made of."""
+    if identity is None:
+        yield "the log says of no endpoint that it was the one asked"
+        return
+    key = content_key(
+        identity,
+        record["parameters"]["sent"],
+        cell_of(record["cell"]),
+        record["repetition"],
+        _script(record),
+    )
+    if key != record["key"]:
+        yield "what was asked is not what its key was made of"
+    elif identity.get("type") in _VERBATIM and key in attempts.unlike_wire:
+        yield "a reply is not what the provider's response says"
 
 
 def is_on_wire(text: str | None, wire: Mapping[str, Any] | None) -> bool:
@@ -260,16 +280,13 @@ def _check_sessions(
         *_unlike_manifest(manifest, conclusions, ended),
         *_unlike_outcomes(results, conclusions, ended),
     ]
-    wrong += [
-        f"manifest.json: {place}"
-        for name in _OF_THE_TRIALS
-        for place in _differences(manifest.get(name), to_json(results.run.get(name)), name)
-    ]
-    pages = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for suffix in (SUFFIX, SECTIONS_SUFFIX)
-        for path in sorted(run_dir.glob(f"*{suffix}"))
-    }
+    for name in _OF_THE_TRIALS:
+        unlike = _differences(manifest.get(name), to_json(results.run.get(name)), name)
+        wrong += _within("manifest.json", unlike)
+    pages: dict[str, str] = {}
+    for suffix in (SUFFIX, SECTIONS_SUFFIX):
+        for path in sorted(run_dir.glob(f"*{suffix}")):
+            pages[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     for name in sorted({*pages, *ended["pages"]}):
         if pages.get(name) != ended["pages"].get(name):
             wrong.append(f"{name} is not the one that a suite had handed in when the session ended")
@@ -298,31 +315,41 @@ def _unlike_manifest(
         "endpoints": _unordered(conclusions.endpoints),
     }
     for number, facts in enumerate(manifests, 1):
-        records = conclusions.sessions.get(number, [])
-        if not records:
-            continue
-        begun = (record for record in records if record["started"] == facts.get("started"))
-        record = next(begun, records[0])
-        expected["sessions"].append(record["session"])
-        settings = {
-            **record["settings"],
-            "endpoint": _endpoint_asked(record, facts, conclusions.ended.get(number)),
-        }
-        logged = {**{name: record[name] for name in _OF_A_SESSION}, "settings": settings}
-        logged |= {name: record.get(name) for name in _OF_THE_FIRST if number == 1}
-        for name, value in logged.items():
-            yield from (
-                f"manifest.json: {place}" for place in _differences(facts.get(name), value, name)
-            )
+        record = _begun(conclusions, number, facts)
+        if record is not None:
+            expected["sessions"].append(record["session"])
+            yield from _unlike_session(number, facts, record, conclusions)
     given = {**manifest, "endpoints": _unordered(manifest.get("endpoints") or [])}
     for name, value in expected.items():
-        yield from (
-            f"manifest.json: {place}" for place in _differences(given.get(name), value, name)
-        )
+        yield from _within("manifest.json", _differences(given.get(name), value, name))
     if sha256_of_json(manifest.get("planned", [])) != ended["planned"]:
         yield "manifest.json: planned are not the tests that were to run"
     for name in sorted(manifest.keys() - _CHECKED - {*AS_RECORDED}):
         yield f"manifest.json has {name!r}, which no session writes"
+
+
+def _begun(
+    conclusions: Conclusions, number: int, facts: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Return what a session logged when it began; None where the log has nothing of it."""
+    records = conclusions.sessions.get(number, [])
+    for record in records:
+        if record["started"] == facts.get("started"):
+            return record
+    return next(iter(records), None)
+
+
+def _unlike_session(
+    number: int, facts: Mapping[str, Any], record: Mapping[str, Any], conclusions: Conclusions
+) -> Iterator[str]:
+    """Differences between what the manifest says of a session, and what that has logged."""
+    logged = {name: record[name] for name in _OF_A_SESSION}
+    asked = _endpoint_asked(record, facts, conclusions.ended.get(number))
+    logged["settings"] = {**record["settings"], "endpoint": asked}
+    if number == 1:
+        logged |= {name: record.get(name) for name in _OF_THE_FIRST}
+    for name, value in logged.items():
+        yield from _within("manifest.json", _differences(facts.get(name), value, name))
 
 
 def _endpoint_asked(
@@ -357,15 +384,10 @@ def _unlike_outcomes(
             )
             continue
         for name in ITEM:
-            yield from (
-                f"{test}: {place}"
-                for place in _differences(getattr(item, name), record[name], name)
-            )
+            yield from _within(test, _differences(getattr(item, name), record[name], name))
     yield from (f"findings.json says how {test} ended, and the log does not" for test in items)
-    yield from (
-        f"findings.json: {place}"
-        for place in _differences(list(results.missing), ended["missing"], "missing")
-    )
+    missing = _differences(list(results.missing), ended["missing"], "missing")
+    yield from _within("findings.json", missing)
 
 
 def _check_judged(
@@ -384,29 +406,35 @@ def _check_judged(
     wrong = []
     for left in conclusions.left(last, counts):
         test = left.judgement.test
-        item = makers.get((left.judged_in, test))
         standing[left.judged_in, test].append(left.judgement)
+        item = makers.get((left.judged_in, test))
         if item is not None:
             given = {name: getattr(item, name) for name in ITEM}
             unlike = _differences(given, dict(left.item), "")
-            wrong += [f"{test}, judged in {left.judged_in}: {place}" for place in unlike]
+            wrong += _within(f"{test}, judged in {left.judged_in}", unlike)
     for (judged_in, test), judgements in standing.items():
         item = makers.get((judged_in, test))
-        places = () if item is None else item.findings
+        places: Sequence[int] = ()
+        if item is not None:
+            places = item.findings
         judged |= dict(zip(places, judgements, strict=False))
-        if len(places) >= len(judgements):
-            continue
-        where = ""
-        if judged_in:
-            where = f" (in {judged_in}; nothing judged since answers it)"
-        findings = [judgement.finding for judgement in judgements]
-        verdicts = ", ".join(
-            f"{known.get('verdict')} on {known.get('outcome')}" for known in findings
-        )
-        of_test = f"{count(len(judgements), 'judgement')} of {test}"
-        wrong.append(f"the log has {of_test}, and findings.json {len(places)}{where}: {verdicts}")
+        if len(places) < len(judgements):
+            wrong.append(_without_finding(judged_in, test, judgements, len(places)))
     verification.problems += _few(wrong)
     return judged
+
+
+def _without_finding(
+    judged_in: str, test: str, judgements: Sequence[Judgement], findings: int
+) -> str:
+    """Say that the log has more *judgements* of a test than there are findings."""
+    where = ""
+    if judged_in:
+        where = f" (in {judged_in}; nothing judged since answers it)"
+    logged = (judgement.finding for judgement in judgements)
+    verdicts = ", ".join(f"{each.get('verdict')} on {each.get('outcome')}" for each in logged)
+    of_test = f"{count(len(judgements), 'judgement')} of {test}"
+    return f"the log has {of_test}, and findings.json {findings}{where}: {verdicts}"
 
 
 def _check_conclusions(
@@ -422,23 +450,16 @@ def _check_conclusions(
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
     again = conclude(run_dir, manifest, book, entries)
-    wrong = [
-        f"findings.json: {place}" for place in _differences(to_json(run), to_json(again.run), "run")
-    ]
+    wrong = _within("findings.json", _differences(to_json(run), to_json(again.run), "run"))
     written = json.loads((run_dir / NAME).read_bytes())
-    if (
-        written.get("schema") == book["schema"]
-    ):  # else of an earlier version, which is read otherwise
-        wrong += [
-            f"findings.json: {place}"
-            for place in _differences(written, json.loads(json.dumps(book)), "")
-        ]
-    for at, (finding, other) in enumerate(zip(results.findings, again.findings, strict=True)):
-        mine, its = (side.details.get("session") for side in (finding, other))
-        wrong += [
-            f"{results.ids[at]}: {place}"
-            for place in _differences(to_json(mine), to_json(its), "session")
-        ]
+    # Else of an earlier version, which is read otherwise.
+    if written.get("schema") == book["schema"]:
+        unlike = _differences(written, json.loads(json.dumps(book)), "")
+        wrong += _within("findings.json", unlike)
+    for number, finding, other in zip(results.ids, results.findings, again.findings, strict=True):
+        mine = to_json(finding.details.get("session"))
+        its = to_json(other.details.get("session"))
+        wrong += _within(number, _differences(mine, its, "session"))
     verification.problems += _few(wrong)
     if not wrong:
         verification.checked.append(
@@ -456,56 +477,81 @@ def _derived(
     reader: RunReader,
     baselines: Baselines,
 ) -> Derivation:
+    """Derive the finding at that place again, from what the log says that it was judged from."""
     finding = results.findings[at]
-    facts: dict[str, Any] = {
-        "number": results.ids[at],
-        "test": results.maker_of(at).nodeid or finding.test_id,
-        "verdict": finding.verdict,
-        "outcome": finding.outcome,
-    }
+    maker = results.maker_of(at)
+    same, about = _derived_again(finding, judgement, maker.judged_in, reader, baselines)
+    return Derivation(
+        number=results.ids[at],
+        test=maker.nodeid or finding.test_id,
+        verdict=finding.verdict,
+        outcome=finding.outcome,
+        same=same,
+        about=about,
+    )
+
+
+def _derived_again(
+    finding: Finding,
+    judgement: Judgement | None,
+    judged_in: str,
+    reader: RunReader,
+    baselines: Baselines,
+) -> tuple[bool | None, str]:
+    """Return whether *finding* is what its *judgement* comes to, None where that cannot be told; and
+    from what, or why not.
+    """
     if judgement is None:
-        return Derivation(**facts, same=False, about="the log does not say what it was judged from")
+        return False, "the log does not say what it was judged from"
     unlike = _unlike_logged(finding, judgement.finding)
     if not judgement.columns:
         why = f"{finding.assertion} is a suite's own analysis: as the log has it"
         if judgement.analysis:
-            why = (
-                f"judged in {results.maker_of(at).judged_in}, whose log has its table: as this log "
-                "has it"
-            )
-        return Derivation(
-            **facts, same=False if unlike else None, about="; ".join(_few(unlike)) or why
-        )
+            why = f"judged in {judged_in}, whose log has its table: as this log has it"
+        return _as_recorded(unlike, why)
     try:
         frame = judgement.frame()
         wrong, scored, replies = _check_table(judgement, frame, reader)
         approved = None
         if judgement.analysis == "baseline":
-            approved, about = _approved(finding, baselines)
-            if (
-                not about
-                and judgement.outcome is not None
-                and judgement.outcome.name == LETTER_SCORE
-            ):
-                about = "its warnings are by the project's own lexicon: as recorded"
-                if _scorer_of(judgement):
-                    about = ""
+            approved, why = _approved(finding, baselines)
+            if not why and _of_letters(judgement):
+                why = _of_own_lexicon(judgement)
                 with any_text():
                     frame = frame.assign(reply=replies)
-            if about:
-                wrong += unlike
-                return Derivation(
-                    **facts, same=False if wrong else None, about="; ".join([*_few(wrong), about])
-                )
+            if why:
+                return _as_recorded([*wrong, *unlike], why, also=True)
         again = _again(judgement, frame, finding, approved)
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
-        return Derivation(**facts, same=False, about=f"it cannot be derived from the log: {error}")
+        return False, f"it cannot be derived from the log: {error}"
     wrong += _compared(finding, again)
     wrong += [place for place in unlike if place not in wrong]
-    trials = f"{count(len(frame), 'row')}, {scored}"
-    return Derivation(
-        **facts, same=not wrong, about="; ".join(_few(wrong)) if wrong else f"from {trials}"
-    )
+    if wrong:
+        return False, "; ".join(_few(wrong))
+    return True, f"from {count(len(frame), 'row')}, {scored}"
+
+
+def _as_recorded(wrong: Sequence[str], why: str, *, also: bool = False) -> tuple[bool | None, str]:
+    """Return what is known of a finding that is taken as recorded, and why it is: false where
+    something is *wrong*, and then *also* why.
+    """
+    if not wrong:
+        return None, why
+    reasons = _few(wrong)
+    if also:
+        reasons = [*reasons, why]
+    return False, "; ".join(reasons)
+
+
+def _of_letters(judgement: Judgement) -> bool:
+    return judgement.outcome is not None and judgement.outcome.name == LETTER_SCORE
+
+
+def _of_own_lexicon(judgement: Judgement) -> str:
+    """Return why warnings of letters are taken as recorded; empty where they are read again."""
+    if _scorer_of(judgement):
+        return ""
+    return "its warnings are by the project's own lexicon: as recorded"
 
 
 def _unlike_logged(finding: Finding, logged: Mapping[str, Any]) -> list[str]:
@@ -513,9 +559,8 @@ def _unlike_logged(finding: Finding, logged: Mapping[str, Any]) -> list[str]:
     analysis derives, as its justification.
     """
     mine: dict[str, Any] = finding.to_dict()
-    mine["details"] = {
-        key: value for key, value in mine["details"].items() if key not in ("session", "judged_in")
-    }
+    for key in ("session", "judged_in"):
+        mine["details"].pop(key, None)
     return _differences(mine, {**mine, **logged}, "")
 
 
@@ -528,8 +573,9 @@ def _again(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved
 def _analysed(
     judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any
 ) -> Finding:
-    arguments = {key: tuple(value) if key == "cluster" and isinstance(value, list) else value
-                 for key, value in judgement.arguments.items()}  # fmt: skip
+    arguments = dict(judgement.arguments)
+    if isinstance(arguments.get("cluster"), list):
+        arguments["cluster"] = tuple(arguments["cluster"])
     if judgement.analysis == "baseline":
         return _against_baseline(judgement, arguments, frame, finding, approved)
     analyze = analysis_called(judgement.analysis)
@@ -620,8 +666,7 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
 
 def _compared(finding: Finding, again: Finding) -> list[str]:
     """Return where *finding* and the one derived differ, in words."""
-    mine, its = (_essence(side) for side in (finding, again))
-    wrong = _differences(mine, its, "")
+    wrong = _differences(_essence(finding), _essence(again), "")
     recorded = set(finding.notes)
     return wrong + [
         f"it leaves out the note {note!r}" for note in again.notes if note not in recorded
@@ -629,45 +674,50 @@ def _compared(finding: Finding, again: Finding) -> list[str]:
 
 
 def _essence(finding: Finding) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        key: value for key, value in finding.to_dict().items() if key not in _BESIDE
-    }
-    data["family"] = {key: value for key, value in data["family"].items() if key != "false_alarm"}
-    beside = ("session", "sensitivity", "baseline", "judged_in")
-    data["details"] = {key: value for key, value in data["details"].items() if key not in beside}
+    """Return what an analysis derives of *finding*."""
+    data: dict[str, Any] = finding.to_dict()
+    for key in _BESIDE:
+        data.pop(key, None)
+    data["family"].pop("false_alarm", None)
+    for key in ("session", "sensitivity", "baseline", "judged_in"):
+        data["details"].pop(key, None)
     confirmation = data["details"].get("confirmation")
     if isinstance(confirmation, dict) and confirmation.get("confirmed") is None:
         del data["details"]["confirmation"]  # an alarm that could not be looked at again
     return data
 
 
+def _within(where: str, differences: Iterable[str]) -> list[str]:
+    """Return *differences*, each with where it is."""
+    return [f"{where}: {difference}" for difference in differences]
+
+
 def _differences(mine: Any, its: Any, place: str) -> list[str]:
     """``verdict is 'PASS', and the log gives 'FAIL'`` for each value that differs by more than the
     last digits.
     """
+    wrong: list[str] = []
     if isinstance(mine, dict) and isinstance(its, dict):
-        keys = [*mine, *(key for key in its if key not in mine)]
-        return [
-            difference
-            for key in keys
-            for difference in _differences(mine.get(key), its.get(key), f"{place}.{key}".strip("."))
-        ]
+        for key in {**mine, **its}:
+            inner = f"{place}.{key}".strip(".")
+            wrong += _differences(mine.get(key), its.get(key), inner)
+        return wrong
     if isinstance(mine, list) and isinstance(its, list) and len(mine) == len(its):
-        return [
-            difference
-            for at, pair in enumerate(zip(mine, its, strict=True))
-            for difference in _differences(*pair, f"{place}[{at}]")
-        ]
-    numbers = [
-        value
-        for value in (mine, its)
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    ]
-    if len(numbers) == 2 and math.isclose(*numbers, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
-        return []
-    if mine == its:
+        for at, pair in enumerate(zip(mine, its, strict=True)):
+            wrong += _differences(*pair, f"{place}[{at}]")
+        return wrong
+    if mine == its or _are_close(mine, its):
         return []
     return [f"{place} is {mine!r:.200}, and the log gives {its!r:.200}"]
+
+
+def _are_close(mine: Any, its: Any) -> bool:
+    """Return whether two numbers differ by no more than the last digits."""
+    if isinstance(mine, bool) or isinstance(its, bool):
+        return False
+    if not isinstance(mine, (int, float)) or not isinstance(its, (int, float)):
+        return False
+    return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
 
 
 # ---------------------------------------------------------------- the table of a judgement
@@ -694,16 +744,25 @@ def _check_table(
             continue
         trial = trial_of(record)
         replies.append(trial.reply)
-        wrong += [
-            f"row {at + 1}: {name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the "
-            "test changed it)"
-            for name, value in _expected(record, trial, row).items()
-            if name in row and name not in judgement.changed and not _same(row[name], value)
-        ]
+        expected = _expected(record, trial, row)
+        unlike = _unlike_row(row, expected, judgement.changed)
+        wrong += _within(f"row {at + 1}", unlike)
     scored, differing = _read_again(judgement, frame, replies)
     if judgement.changed:
         scored += f"; {listed(judgement.changed)} as the test changed it before it judged"
     return [*wrong, *differing], scored, replies
+
+
+def _unlike_row(
+    row: Mapping[str, Any], expected: Mapping[str, Any], changed: Container[str]
+) -> Iterator[str]:
+    """Yield where a row of a table is not as *expected*, but for columns that the test *changed*."""
+    for name, value in expected.items():
+        if name in row and name not in changed and not _same(row[name], value):
+            yield (
+                f"{name} is {row[name]!r:.80}, and the log has {value!r:.80} (or the test changed "
+                "it)"
+            )
 
 
 def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any] | None]:
@@ -714,11 +773,10 @@ def _of_cells(frame: pd.DataFrame, reader: RunReader) -> Iterator[dict[str, Any]
     else:
         cells = [None] * len(frame)
     for cell, asked in zip(cells, reader.records(frame["key"].tolist()), strict=True):
-        yield (
-            None
-            if asked is None
-            else {**asked, "cell": shared.get((asked["key"], cell), asked["cell"])}
-        )
+        if asked is None:
+            yield None
+        else:
+            yield {**asked, "cell": shared.get((asked["key"], cell), asked["cell"])}
 
 
 def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -734,8 +792,10 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
     }
     expected |= {name: cell[name] for name in ("template", "arm", "tier", "signal")}
     expected |= {"refused": trial.status.value == "refused", "endpoint": record["endpoint"]["name"]}
-    expected |= {"simulated": True} if trial.source == SIMULATED else {}
-    expected |= {"replayed": True} if "replay_of" in record else {}
+    if trial.source == SIMULATED:
+        expected["simulated"] = True
+    if "replay_of" in record:
+        expected["replayed"] = True
     if "group_1" not in attributes:
         return expected | {"name": cell["name"], "persona": cell["persona"], **groups}
     seat = row.get("position", 1)
@@ -763,14 +823,11 @@ def _read_again(
         return "scores as recorded", []
     if {"choice", "chosen"} <= columns:
         again = _choices(frame, replies)
-        wrong = [
-            difference
-            for name, values in again.items()
-            for difference in _unlike(frame[name].tolist(), values, name)
-        ]
-        if outcome is None or outcome.name in again:
-            beside = ""
-        else:
+        wrong: list[str] = []
+        for name, values in again.items():
+            wrong += _unlike(frame[name].tolist(), values, name)
+        beside = ""
+        if outcome is not None and outcome.name not in again:
             beside = f", {outcome.name} as recorded"
         return f"choices read again{beside}", wrong
     if outcome is None:
@@ -806,34 +863,39 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     """Return what stands in the columns ``chosen`` (of two: a group or ``neither``; of more: yes or
     no for each) and, of a ranking, ``rank``, read from *replies*.
     """
-    texts = list(replies)
-    if "refused" in frame:
-        for at, refused in enumerate(frame["refused"].tolist()):
-            if refused:
-                texts[at] = None
+    texts = _without_refusals(frame, replies)
     if "position" not in frame:
         return {"chosen": _chosen_of_two(frame, texts)}
     trials = frame["trial"].tolist()
     positions = list(map(int, frame["position"]))
-    shown: dict[Any, dict[int, Any]] = defaultdict(dict)
-    for trial, position, name in zip(trials, positions, frame["candidate"], strict=True):
-        shown[trial][position] = name
+    seats = list(zip(trials, positions, strict=True))
+    slates = _slates(frame, seats)
     # Every row of a trial has its reply.
     by_trial = dict(zip(reversed(trials), reversed(texts), strict=True))
-    slates = {
-        trial: [names.get(at) for at in range(1, max(names) + 1)] for trial, names in shown.items()
-    }
     if "rank" in frame:
         rankings = {trial: _ranking(by_trial[trial], names) for trial, names in slates.items()}
-        ranks = [
-            rankings[trial][position - 1] for trial, position in zip(trials, positions, strict=True)
-        ]
+        ranks = [rankings[trial][position - 1] for trial, position in seats]
         return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
     numbers = {trial: _number(by_trial[trial], names) for trial, names in slates.items()}
+    return {"chosen": [numbers[trial] == position for trial, position in seats]}
+
+
+def _without_refusals(frame: pd.DataFrame, replies: Sequence[Any]) -> list[Any]:
+    """Return the *replies*, None for each that was refused."""
+    if "refused" not in frame:
+        return list(replies)
+    refusals = frame["refused"].tolist()
+    return [None if refused else text for text, refused in zip(replies, refusals, strict=True)]
+
+
+def _slates(frame: pd.DataFrame, seats: Sequence[tuple[Any, int]]) -> dict[Any, list[Any]]:
+    """Return the names that each trial listed, in the order of their *seats*."""
+    shown: dict[Any, dict[int, Any]] = defaultdict(dict)
+    for (trial, position), name in zip(seats, frame["candidate"], strict=True):
+        shown[trial][position] = name
     return {
-        "chosen": [
-            numbers[trial] == position for trial, position in zip(trials, positions, strict=True)
-        ]
+        trial: [names.get(position) for position in range(1, max(names) + 1)]
+        for trial, names in shown.items()
     }
 
 
