@@ -135,6 +135,7 @@ def _filled_entries(data: Mapping[str, JSON], values: Mapping[str, JSON]) -> dic
 
 
 def _is_there(value: Any) -> bool:
+    """Return whether a slot had a value."""
     return value is not _MISSING
 
 
@@ -319,6 +320,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             _compiled(self.path, "path")
 
     def _all(self, key: str) -> tuple[Any, ...]:
+        """Return the values of *key*, of which one by itself has become a tuple."""
         values: tuple[Any, ...] = getattr(self, key)
         return values
 

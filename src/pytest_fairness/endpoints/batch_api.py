@@ -236,6 +236,7 @@ class BatchApi:
         return None, "holds neither a response nor an error"
 
     def _result(self, line: str, data: Mapping[str, Any]) -> BatchResult:
+        """Return what the *line* of results says, whose JSON object is *data*."""
         custom_id = data.get("custom_id")
         if not isinstance(custom_id, str) or not custom_id:
             return BatchResult(custom_id=None, line=line)
@@ -267,6 +268,7 @@ class BatchApi:
     # ------------------------------------------------------------ exchanges
 
     def _path(self, batch: str) -> str:
+        """Return where the batch of this name is looked at."""
         return f"{self.path}/{quote(batch, safe='')}"
 
     def _url(self, path: str, **query: str | int) -> str:
@@ -492,6 +494,7 @@ _FULL = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
 
 
 def _is_mapping(value: object) -> bool:
+    """Return whether *value* is a JSON object."""
     return isinstance(value, dict)
 
 
@@ -524,6 +527,7 @@ def _faults(errors: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the JSON object at *key* of *data*, an empty one where there is none."""
     value = data.get(key)
     if isinstance(value, dict):
         return value

@@ -317,6 +317,7 @@ class DaemonThreads:
         return await asyncio.wrap_future(future)
 
     def _work(self) -> None:
+        """Do calls until there is a None in the place of one."""
         while (task := self._calls.get()) is not None:
             future, call = task
             if future.set_running_or_notify_cancel():

@@ -268,6 +268,7 @@ class HttpExchange:
 
     @property
     def succeeded(self) -> bool:
+        """Return whether a response came that says so by its status."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
@@ -410,6 +411,7 @@ class Sender:
             await session.close()
 
     async def _open(self) -> aiohttp.ClientSession:
+        """Return the session of the running event loop, made where there is none."""
         import aiohttp
 
         loop = asyncio.get_running_loop()
@@ -442,11 +444,13 @@ _SECOND = "a second request of one attempt"
 
 
 async def _begin(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Refuse a second request of one attempt, before there is a connection for it."""
     if context.trace_request_ctx.sent:
         raise ConnectionAbortedError(_SECOND)
 
 
 async def _leave(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Await the leaving of an exchange that has its connection, and note that it is sent."""
     exchange: HttpExchange = context.trace_request_ctx
     if exchange.sent:
         exchange.refused = ConnectionAbortedError(_SECOND)
@@ -460,6 +464,7 @@ async def _leave(_session: object, context: SimpleNamespace, _parameters: object
 
 
 async def _check(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Break an exchange off that was refused, before its headers leave."""
     if context.trace_request_ctx.refused is not None:
         raise context.trace_request_ctx.refused
 

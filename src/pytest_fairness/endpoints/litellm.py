@@ -255,6 +255,7 @@ class LiteLLMEndpoint(ChatEndpoint):
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(_headers(error)))
 
     def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
+        """Return the error of an attempt that *what* describes."""
         return AttemptError(
             f"endpoint {self.name!r}: {message_of(what)}", evidence=evidence, **more
         )

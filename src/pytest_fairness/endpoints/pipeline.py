@@ -122,6 +122,7 @@ class PipelineEndpoint:
 
     @property
     def _is_resolved(self) -> bool:
+        """Return whether every step has its endpoint."""
         return len(self._systems) == len(self.steps)
 
     @property

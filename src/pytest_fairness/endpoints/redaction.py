@@ -103,6 +103,7 @@ def redact(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _redacted(text: str) -> str:
+    """Return *text* without what is known to be secret, or looks like it."""
     text = _PATTERN.sub(MARK, redact_values(text))
     text = _BEARER.sub(rf"\g<1>{MARK}", _LABELLED.sub(rf"\g<1>{MARK}", text))
     return _USERINFO.sub(r"\g<1>", text)
@@ -238,6 +239,7 @@ class _Escapes:
         return self._place(first)[0], self._place(last - 1)[1]
 
     def _place(self, position: int) -> tuple[int, int]:
+        """Return where the character stands in the text before that is now at *position*."""
         number = bisect_right(self.after, position) - 1
         if number < 0:
             return position, position + 1

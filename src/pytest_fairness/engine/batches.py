@@ -190,6 +190,7 @@ class BatchQueue(queue.Queue):
                     await self._look(submission)
 
     def _patience(self) -> float:
+        """Seconds to wait for reservations: as long as a batch may take, where one is open."""
         for submission in submissions(self._store.of_type("batch")).values():
             if not submission.over:
                 return self._api.options.max_wait_hours * 3600
@@ -227,6 +228,7 @@ class BatchQueue(queue.Queue):
             self._go_on(conversation)
 
     def _go_on(self, conversation: Conversation) -> None:
+        """Have the next turn of a trial ready, or log its end."""
         if conversation.over():
             self._end(conversation)
         else:
@@ -632,6 +634,7 @@ class BatchQueue(queue.Queue):
         self._note(submission, "collected")
 
     def _report(self) -> None:
+        """Show how the batches stand."""
         if self._progress is None or not self._flying:
             return
         done = total = 0

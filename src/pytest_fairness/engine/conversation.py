@@ -165,6 +165,7 @@ class Conversation:
 
     @property
     def _statuses_of_attempts(self) -> list[Status | None]:
+        """What each attempt brought, None for nothing."""
         return [attempt.status for attempt in self.endings]
 
     def give_up(self, status: Status, error: str | None) -> None:

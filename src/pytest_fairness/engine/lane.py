@@ -290,6 +290,7 @@ class Lane:
             self._context.budget.settle(reserved, cost)
 
     async def _ask(self, request: Request, limit: float) -> Attempt:
+        """Return how the request ended, which may take *limit* seconds."""
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:

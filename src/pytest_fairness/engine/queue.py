@@ -213,6 +213,7 @@ class Queue:
 
     @contextlib.contextmanager
     def _first_error(self) -> Iterator[None]:
+        """Stop the queue at an error of the block, and keep the first for its end."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - raised again by run(), when the other workers have ended

@@ -97,6 +97,7 @@ class LetterReader:
 
     @property
     def lexicon(self) -> Lexicon:
+        """The lexicon by which it scores."""
         return self._lexicon or shipped_lexicon()
 
     @property

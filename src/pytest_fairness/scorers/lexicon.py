@@ -406,6 +406,7 @@ class _Phrases:
                     yield from self._warning(use, gender, read.text, start, places[last] + 1)
 
     def _term(self, use: _Use) -> LexiconTerm:
+        """Return the term that a phrase so used belongs to."""
         return self._lexicon.terms[use.category][use.term]
 
     def _warning(
@@ -573,6 +574,7 @@ class _ReadText:
         self.plain = f" {' '.join(words)} "
 
     def _leave_out_invisible(self) -> None:
+        """Show the text without invisible signs, and note where each character stands in it."""
         self._origin = []
         for place, character in enumerate(self.text):
             if not _INVISIBLE.match(character):

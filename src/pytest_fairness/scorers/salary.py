@@ -87,6 +87,7 @@ class _Amount(NamedTuple):
 
     @property
     def middle(self) -> float:
+        """The amount that stands for the range."""
         return (self.low + self.high) / 2
 
     def is_like(self, other: _Amount) -> bool:

@@ -87,6 +87,7 @@ class Patterns:
 
 @cache
 def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
+    """Return ``patterns.toml``: reader → name → expression, or several."""
     return tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 
 
@@ -293,6 +294,7 @@ def unmasked(
 
 @lru_cache(maxsize=4096)
 def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of *words*, each as a whole word."""
     return re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\b")
 
 
@@ -363,6 +365,7 @@ def signals_of(frame: pd.DataFrame) -> frozenset[str]:
 
 @cache
 def _grammar() -> frozenset[str]:
+    """Return the words of grammar, which convey nothing."""
     return frozenset(_SHARED.words("grammar"))
 
 

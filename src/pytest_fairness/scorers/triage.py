@@ -182,6 +182,7 @@ def _level(text: str, scale: str) -> int | None:
 
 
 def _is_question(text: str) -> bool:
+    """Return whether *text* ends by asking."""
     return text.rstrip().endswith("?")
 
 

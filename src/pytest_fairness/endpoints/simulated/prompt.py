@@ -440,6 +440,7 @@ def _kind_of_short_answer(text: str, *, scaled: bool, options: bool) -> str:
 
 
 def _scale(text: str) -> tuple[int, int] | None:
+    """Return the ends of the scale that *text* asks for: "from 1 to 5", "out of 100"."""
     for match in _found("scale", text):
         low = int(match[1])
         high = int(match[2])
@@ -466,6 +467,7 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def _role(text: str) -> str | None:
+    """Return the role that *text* speaks of, as far as it has a short name."""
     for match in _found("role", text):
         words = _PATTERNS["after_role"][0].sub("", match[1]).strip(" -").split()
         role = " ".join(words[:4])
