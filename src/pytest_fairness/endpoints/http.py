@@ -98,7 +98,7 @@ def _recorded(body: bytes) -> str:
     return redact_values(body.decode("utf-8", "surrogateescape"))
 
 
-# ---------------------------------------------------------------- what a response without success is evidence of
+# --------------------------------------------------- what a response without success is evidence of
 
 #: Of a status; a wrong key, an unknown model or address will not mend itself, and what a timeout
 #: cost is not known.
@@ -114,7 +114,8 @@ _QUOTA = re.compile(
 )
 # A 400 by which a provider's content policy refuses to answer: an answer of the system under test.
 _POLICY = re.compile(
-    r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation|content management policy|safety system",
+    r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation"
+    r"|content management policy|safety system",
     re.IGNORECASE,
 )
 
@@ -476,11 +477,15 @@ _INSECURE = (
 #: what to look at.
 _UNREACHABLE = {
     "ConnectionRefusedError": "{} refuses connections: is the server running?",
-    "ClientConnectorDNSError": "the host of {} is not known: is base_url right, and is there a network?",
+    "ClientConnectorDNSError": (
+        "the host of {} is not known: is base_url right, and is there a network?"
+    ),
     "ClientConnectorCertificateError": _INSECURE,
     "ClientConnectorSSLError": _INSECURE,
-    "ConnectionTimeoutError": f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right (http or "
-    "https?), and reachable?",
+    "ConnectionTimeoutError": (
+        f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right (http or "
+        "https?), and reachable?"
+    ),
     "ClientConnectorError": "no connection to {}: is base_url right, and reachable?",
 }
 

@@ -121,7 +121,7 @@ class Tariff:
 
 
 def _counted(price: Price, ending: Attempt) -> int | None:
-    """Return the cost by the tokens of *ending*, in nano-dollars; None where nobody counted them."""
+    """Return the cost by the tokens of *ending*, in nano-dollars; None if nobody counted."""
     if price.input_per_million == price.output_per_million == 0:
         return _per_call(price.per_call)  # tokens do not matter, whoever counts them
     return used(price, ending.usage, replied=bool(ending.text))

@@ -204,7 +204,7 @@ class Escalation:
             start += len(rung.turns)
         return None
 
-    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002
         replies = trial.replies
         rungs = self._in_order(trial.replies)
         level = len(rungs)

@@ -140,7 +140,7 @@ def after_correction(text: str) -> str:
 
 
 def corrected_first(text: str, read: Callable[[str], T | None]) -> T | None:
-    """Return what *read* makes of what *text* says after taking something back; else of all of it."""
+    """Return what *read* makes of what *text* says after a correction; else of all of it."""
     corrected = after_correction(text)
     if corrected:
         reading = read(corrected)
@@ -191,7 +191,7 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
 
 
 def field_of(text: str, keys: Iterable[str]) -> list[Any] | None:
-    """All values of the first of *keys* that the JSON object in *text* has; ``None`` without one."""
+    """All values of the first of *keys* in the JSON object of *text*; ``None`` without one."""
     fields = json_fields(text) or {}
     for key in keys:
         if key in fields:

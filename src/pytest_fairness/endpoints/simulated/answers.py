@@ -32,7 +32,7 @@ for _meaning, _keys in TEXTS["keys"].items():
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request, read: the person, the task, the bias, and the chance that belongs to this trial."""
+    """One request, read: the person, the task, the bias, and the chance of this trial."""
 
     reading: PromptPerson
     task: Task
@@ -116,7 +116,7 @@ def _explanation(question: Question) -> str:
 
 
 def _with_slips(text: str, question: Question) -> str:
-    """*text* with a sentence at the end of its longest paragraph for each class by which it slips."""
+    """*text* whose longest paragraph ends with a sentence for each class by which it slips."""
     paragraphs = text.split("\n\n")
     draws = question.draws
     longest = paragraphs.index(max(paragraphs, key=len))
