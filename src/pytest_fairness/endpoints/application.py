@@ -135,6 +135,7 @@ def _filled_entries(data: Mapping[str, JSON], values: Mapping[str, JSON]) -> dic
 
 
 def _is_there(value: Any) -> bool:
+    """Return whether a slot had a value."""
     return value is not _MISSING
 
 
@@ -235,9 +236,19 @@ _MOST = 32
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 # They say how the message is framed and carried on, which is not the file's to decide.
 _FRAMING = frozenset(
-    ("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "te", "trailer",
-     "upgrade", "content-encoding")
-)  # fmt: skip
+    (
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "accept-encoding",
+        "expect",
+        "te",
+        "trailer",
+        "upgrade",
+        "content-encoding",
+    )
+)
 _SECRET = re.compile(
     r"authorization|cookie|token|secret|key|password|passwd|credential|session", re.IGNORECASE
 )
@@ -262,6 +273,9 @@ class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
         check_variable(self.env, "env")
         if not _sendable(self.prefix, 40):
             raise Misplaced('prefix must be a short text such as "Bearer "', "prefix")
+
+
+_HeaderValue = str | int | float | FromEnvironment
 
 
 class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -319,6 +333,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             _compiled(self.path, "path")
 
     def _all(self, key: str) -> tuple[Any, ...]:
+        """Return the values of *key*, of which one by itself has become a tuple."""
         values: tuple[Any, ...] = getattr(self, key)
         return values
 
@@ -386,7 +401,7 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     #: Asked for, or as the request has it.
     supports_system_prompt: bool | UnsetType = UNSET  # type: ignore[assignment]
     method: Literal["POST", "PUT", "GET"] = "POST"
-    headers: Annotated[dict[str, str | int | float | FromEnvironment], Meta(max_length=_MOST)] = {}  # noqa: RUF012 - copied
+    headers: Annotated[dict[str, _HeaderValue], Meta(max_length=_MOST)] = {}  # noqa: RUF012
     refusal: Refusal | Annotated[tuple[Refusal, ...], Meta(min_length=1, max_length=_MOST)] = ()
 
     def __post_init__(self) -> None:

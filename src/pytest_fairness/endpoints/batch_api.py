@@ -132,7 +132,12 @@ class BatchApi:
             raise self._error(f"the input: {why}", Evidence.REJECTED, wire)
         return file
 
-    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
+    async def submit(
+        self,
+        lines: Sequence[bytes],  # noqa: ARG002
+        tag: str,
+        file: str | None,
+    ) -> BatchState:
         """Have the provider begin. This alone is paid for."""
         data = {
             "input_file_id": file,
@@ -236,6 +241,7 @@ class BatchApi:
         return None, "holds neither a response nor an error"
 
     def _result(self, line: str, data: Mapping[str, Any]) -> BatchResult:
+        """Return what the *line* of results says, whose JSON object is *data*."""
         custom_id = data.get("custom_id")
         if not isinstance(custom_id, str) or not custom_id:
             return BatchResult(custom_id=None, line=line)
@@ -267,6 +273,7 @@ class BatchApi:
     # ------------------------------------------------------------ exchanges
 
     def _path(self, batch: str) -> str:
+        """Return where the batch of this name is looked at."""
         return f"{self.path}/{quote(batch, safe='')}"
 
     def _url(self, path: str, **query: str | int) -> str:
@@ -366,18 +373,30 @@ class AnthropicBatches(BatchApi):
     #: The HTTP status of each error as a response of its own
     #: (https://docs.anthropic.com/en/api/errors).
     statuses: ClassVar[Mapping[str, int]] = {
-        "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
-        "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
-        "timeout_error": 504, "overloaded_error": 529,
-    }  # fmt: skip
+        "invalid_request_error": 400,
+        "authentication_error": 401,
+        "billing_error": 402,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "request_too_large": 413,
+        "rate_limit_error": 429,
+        "api_error": 500,
+        "timeout_error": 504,
+        "overloaded_error": 529,
+    }
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         return b'{"custom_id": %b, "params": %b}' % (json.dumps(custom_id).encode("ascii"), body)
 
-    async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:  # noqa: ARG002 - all is one body
+    async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:  # noqa: ARG002
         return None
 
-    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
+    async def submit(
+        self,
+        lines: Sequence[bytes],
+        tag: str,  # noqa: ARG002
+        file: str | None,  # noqa: ARG002
+    ) -> BatchState:
         body = b'{"requests": [%b]}' % b", ".join(lines)
         return self._state(*await self._call("POST", self._url(self.path), body))
 
@@ -492,6 +511,7 @@ _FULL = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
 
 
 def _is_mapping(value: object) -> bool:
+    """Return whether *value* is a JSON object."""
     return isinstance(value, dict)
 
 
@@ -514,7 +534,7 @@ def _why_failed(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _faults(errors: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Return what is wrong with which line of the input, from 0; the first error of a line counts."""
+    """Return what is wrong with which line of the input, from 0, by its first error."""
     faults: dict[int, str] = {}
     for error in reversed(errors):
         line = error.get("line")
@@ -524,6 +544,7 @@ def _faults(errors: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the JSON object at *key* of *data*, an empty one where there is none."""
     value = data.get(key)
     if isinstance(value, dict):
         return value

@@ -120,7 +120,7 @@ class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ThirdPartyConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of a type that a project or another plugin provides: ``options`` are its own affair."""
+    """An entry of a type of a project or another plugin: ``options`` are its own affair."""
 
     base_url: str | None = None
     model: str | None = None

@@ -74,7 +74,9 @@ class FunctionEndpoint:
             owner = type(plain)
         qualified = f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
         routine = inspect.unwrap(plain)
-        call = routine if inspect.isroutine(routine) else getattr(routine, "__call__", routine)  # noqa: B004 - no test
+        call = routine
+        if not inspect.isroutine(routine):
+            call = getattr(routine, "__call__", routine)  # noqa: B004 - taken, not tested for
         self._asynchronous = inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
         self._identity: dict[str, JSON] = {
             "type": self.type,
@@ -111,7 +113,7 @@ class FunctionEndpoint:
                 answer = joined([part async for part in answer])
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
-        except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
+        except BaseException as error:  # noqa: BLE001 - sys.exit() must not end the run
             message = redact(f"{self.name} raised {type(error).__name__}: {error}")
             return Reply(text=None, status=Status.ERROR, error=message)
         finally:
@@ -255,7 +257,7 @@ def _fingerprint(function: Any) -> str | None:
 
 
 def _source(function: Any) -> str | None:
-    """Return the source of *function*, or of its class where it is an instance; None without one."""
+    """Return the source of *function*, or of the class of an instance; None without one."""
     if not inspect.isroutine(function):
         function = type(function)
     try:
@@ -317,6 +319,7 @@ class DaemonThreads:
         return await asyncio.wrap_future(future)
 
     def _work(self) -> None:
+        """Do calls until there is a None in the place of one."""
         while (task := self._calls.get()) is not None:
             future, call = task
             if future.set_running_or_notify_cancel():

@@ -98,7 +98,7 @@ def _recorded(body: bytes) -> str:
     return redact_values(body.decode("utf-8", "surrogateescape"))
 
 
-# ---------------------------------------------------------------- what a response without success is evidence of
+# --------------------------------------------------- what a response without success is evidence of
 
 #: Of a status; a wrong key, an unknown model or address will not mend itself, and what a timeout
 #: cost is not known.
@@ -114,7 +114,8 @@ _QUOTA = re.compile(
 )
 # A 400 by which a provider's content policy refuses to answer: an answer of the system under test.
 _POLICY = re.compile(
-    r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation|content management policy|safety system",
+    r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation"
+    r"|content management policy|safety system",
     re.IGNORECASE,
 )
 
@@ -268,6 +269,7 @@ class HttpExchange:
 
     @property
     def succeeded(self) -> bool:
+        """Return whether a response came that says so by its status."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
@@ -410,6 +412,7 @@ class Sender:
             await session.close()
 
     async def _open(self) -> aiohttp.ClientSession:
+        """Return the session of the running event loop, made where there is none."""
         import aiohttp
 
         loop = asyncio.get_running_loop()
@@ -442,11 +445,13 @@ _SECOND = "a second request of one attempt"
 
 
 async def _begin(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Refuse a second request of one attempt, before there is a connection for it."""
     if context.trace_request_ctx.sent:
         raise ConnectionAbortedError(_SECOND)
 
 
 async def _leave(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Await the leaving of an exchange that has its connection, and note that it is sent."""
     exchange: HttpExchange = context.trace_request_ctx
     if exchange.sent:
         exchange.refused = ConnectionAbortedError(_SECOND)
@@ -460,6 +465,7 @@ async def _leave(_session: object, context: SimpleNamespace, _parameters: object
 
 
 async def _check(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    """Break an exchange off that was refused, before its headers leave."""
     if context.trace_request_ctx.refused is not None:
         raise context.trace_request_ctx.refused
 
@@ -471,11 +477,15 @@ _INSECURE = (
 #: what to look at.
 _UNREACHABLE = {
     "ConnectionRefusedError": "{} refuses connections: is the server running?",
-    "ClientConnectorDNSError": "the host of {} is not known: is base_url right, and is there a network?",
+    "ClientConnectorDNSError": (
+        "the host of {} is not known: is base_url right, and is there a network?"
+    ),
     "ClientConnectorCertificateError": _INSECURE,
     "ClientConnectorSSLError": _INSECURE,
-    "ConnectionTimeoutError": f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right (http or "
-    "https?), and reachable?",
+    "ConnectionTimeoutError": (
+        f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right (http or "
+        "https?), and reachable?"
+    ),
     "ClientConnectorError": "no connection to {}: is base_url right, and reachable?",
 }
 

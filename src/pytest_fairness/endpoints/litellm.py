@@ -202,7 +202,7 @@ class LiteLLMEndpoint(ChatEndpoint):
                 stream=False,
                 **{"no-log": True},
             )
-        except Exception as error:  # noqa: BLE001 - each is classified, or counts as sent without an answer
+        except Exception as error:  # noqa: BLE001 - each is classified
             return self._failure(error, given)
         reply = ChatEndpoint.interpret(_with_refusals(response.model_dump()))
         usage = reply.usage
@@ -255,6 +255,7 @@ class LiteLLMEndpoint(ChatEndpoint):
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(_headers(error)))
 
     def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
+        """Return the error of an attempt that *what* describes."""
         return AttemptError(
             f"endpoint {self.name!r}: {message_of(what)}", evidence=evidence, **more
         )
@@ -271,7 +272,7 @@ class LiteLLMEndpoint(ChatEndpoint):
 
 
 def _headers(outcome: Any) -> dict[str, str]:
-    """The headers that litellm kept of a response, or of the response that an exception came from."""
+    """The headers that litellm kept of a response, or of that of an exception."""
     response = getattr(outcome, "response", None)
     kept = (
         getattr(outcome, "_response_headers", None)

@@ -43,7 +43,7 @@ from pytest_fairness.model import JSON, Message, Status, Usage
 
 
 class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of type ``openai``; ``base_url`` ends as the server wants it, most often in ``/v1``."""
+    """An entry of type ``openai``; ``base_url`` ends as the server wants it, often in ``/v1``."""
 
     default_url: ClassVar[str] = "https://api.openai.com/v1"
     official_host: ClassVar[str] = "openai.com"
@@ -167,7 +167,7 @@ class ChatEndpoint(RemoteEndpoint):
         }
 
     async def body(self, request: Request) -> bytes:
-        """The body that :meth:`ask` sends. Raises AttemptError for parameters that are not taken."""
+        """The body that :meth:`ask` sends. Raises AttemptError for odd parameters."""
         parameters = merged_parameters(self, request.parameters)
         return encode_json(self.payload(request.messages, parameters))
 

@@ -60,7 +60,7 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
                 raise Misplaced(why, "prompt")
 
     def filled(self, *, text: str, prompt: str) -> str:
-        """The prompt with both in their slots, in one pass: what fills them is not read for slots."""
+        """The prompt with both in their slots; what fills them is not read for slots."""
         values = {TEXT: text, PROMPT: prompt}
         return _SLOT.sub(lambda match: values[match[1]], self.prompt)
 
@@ -69,8 +69,8 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
         """The endpoint. Raises UsageError where it is a name still."""
         if not isinstance(self.endpoint, Endpoint):
             raise UsageError(
-                f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows "
-                "it"
+                f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which "
+                "knows it"
             )
         return self.endpoint
 
@@ -122,6 +122,7 @@ class PipelineEndpoint:
 
     @property
     def _is_resolved(self) -> bool:
+        """Return whether every step has its endpoint."""
         return len(self._systems) == len(self.steps)
 
     @property
@@ -131,7 +132,7 @@ class PipelineEndpoint:
 
     @property
     def price(self) -> Price | None:
-        """About what a trial costs: the prices of its steps together; None where one is not known."""
+        """About what a trial costs: the prices of its steps together; None if one is unknown."""
         parts: Counter[str] = Counter()
         for system in self._systems:
             if system.price is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import json
 import os
 import re
@@ -31,12 +32,14 @@ _forms: set[str] = set()
 _remembered: set[str] = set()
 
 _PATTERN = re.compile(
-    r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
+    r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])"
+    r"[-_][A-Za-z0-9_\-]{8,}"
     r"|\bAIza[0-9A-Za-z_\-]{20,}|\bAKIA[0-9A-Z]{12,}"
     r"|\beyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]*"
 )
 _LABELLED = re.compile(
-    r"(?i)(\b(?:authorization|proxy-authorization|x-api-key|api[-_]?key|x-goog-api-key|access[-_]?token)\b"
+    r"(?i)(\b(?:authorization|proxy-authorization|x-api-key|api[-_]?key|x-goog-api-key"
+    r"|access[-_]?token)\b"
     r"[\"']?\s*[:=]\s*[\"']?\s*(?:bearer\s+|basic\s+)?)([^\s\"',;}&]{6,})"
 )
 _BEARER = re.compile(r"(?i)(\bbearer\s+)([A-Za-z0-9._~+/\-]{12,}=*)")
@@ -54,13 +57,30 @@ REQUEST_HEADERS = frozenset(
         "anthropic-version",
     )
 )
-RESPONSE_HEADERS = frozenset((
-    "content-type", "content-length", "content-encoding", "transfer-encoding", "date", "server", "retry-after",
-    "retry-after-ms", "x-request-id", "request-id", "apim-request-id", "x-ms-region", "openai-processing-ms",
-    "openai-version", "openai-model", "x-should-retry",
-    *(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens")),
-    *(f"anthropic-ratelimit-{of}-{what}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens")),
-))  # fmt: skip
+#: What providers say of a limit, and of the limit of what.
+_RATES = list(itertools.product(("limit", "remaining", "reset"), ("requests", "tokens")))
+RESPONSE_HEADERS = frozenset(
+    (
+        "content-type",
+        "content-length",
+        "content-encoding",
+        "transfer-encoding",
+        "date",
+        "server",
+        "retry-after",
+        "retry-after-ms",
+        "x-request-id",
+        "request-id",
+        "apim-request-id",
+        "x-ms-region",
+        "openai-processing-ms",
+        "openai-version",
+        "openai-model",
+        "x-should-retry",
+        *(f"x-ratelimit-{what}-{of}" for what, of in _RATES),
+        *(f"anthropic-ratelimit-{of}-{what}" for what, of in _RATES),
+    )
+)
 
 
 def remember(secret: str | None) -> None:
@@ -103,6 +123,7 @@ def redact(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _redacted(text: str) -> str:
+    """Return *text* without what is known to be secret, or looks like it."""
     text = _PATTERN.sub(MARK, redact_values(text))
     text = _BEARER.sub(rf"\g<1>{MARK}", _LABELLED.sub(rf"\g<1>{MARK}", text))
     return _USERINFO.sub(r"\g<1>", text)
@@ -169,7 +190,7 @@ def _lowered_letter(letter: str) -> str:
     return letter
 
 
-# ---------------------------------------------------------------- how JSON, HTML and addresses spell
+# --------------------------------------------------------------- how JSON, HTML and addresses spell
 
 # JSON's escapes of what it need not escape, with as many backslashes as it was wrapped; HTML's
 # references, by number and by name; ASCII in addresses.
@@ -238,6 +259,7 @@ class _Escapes:
         return self._place(first)[0], self._place(last - 1)[1]
 
     def _place(self, position: int) -> tuple[int, int]:
+        """Return where the character stands in the text before that is now at *position*."""
         number = bisect_right(self.after, position) - 1
         if number < 0:
             return position, position + 1

@@ -52,9 +52,13 @@ SIMULATED = "simulated"
 MAX_BYTES = 1_000_000
 #: Types that a file cannot hold, and why.
 _NOT_IN_A_FILE = {
-    "callable": "a file must not say which code runs; name the function in Python: let the fixture `endpoint` return "
-    'it, or callable_endpoint("my_app.letters:write")',
-    "replay": "a recorded run is replayed with --fairness-replay RUN; its systems are those that it asked",
+    "callable": (
+        "a file must not say which code runs; name the function in Python: let the fixture "
+        '`endpoint` return it, or callable_endpoint("my_app.letters:write")'
+    ),
+    "replay": (
+        "a recorded run is replayed with --fairness-replay RUN; its systems are those that it asked"
+    ),
 }
 
 
@@ -261,7 +265,7 @@ def named_endpoint(
 
 
 def as_endpoint(system: Any) -> Endpoint:
-    """*system* as an endpoint: one already, or any callable. Raises UsageError for anything else."""
+    """*system*, an endpoint already or any callable, as an endpoint. Raises UsageError."""
     if isinstance(system, Endpoint) and not isinstance(system, type):
         return system
     if callable(system):

@@ -86,6 +86,7 @@ class Tariff:
         )
 
     def _listed(self, model: str) -> Price | None:
+        """Return what the price list has for *model*, or for a snapshot of it."""
         name = model.rpartition("/")[2]
         table = price_table()
         snapshots = (
@@ -114,18 +115,20 @@ class Tariff:
         return reserved, False
 
     def _is_free(self, ending: Attempt) -> bool:
+        """Return whether nothing is billed for the attempt."""
         unbilled = (*REPEATABLE, Evidence.AUTH, Evidence.REJECTED)
         return self.free or ending.free or ending.evidence in unbilled
 
 
 def _counted(price: Price, ending: Attempt) -> int | None:
-    """Return the cost by the tokens of *ending*, in nano-dollars; None where nobody counted them."""
+    """Return the cost by the tokens of *ending*, in nano-dollars; None if nobody counted."""
     if price.input_per_million == price.output_per_million == 0:
         return _per_call(price.per_call)  # tokens do not matter, whoever counts them
     return used(price, ending.usage, replied=bool(ending.text))
 
 
 def _per_call(amount: float) -> int:
+    """Return *amount*, in dollars a call, in nano-dollars."""
     return worst_case(Price(input_per_million=0.0, output_per_million=0.0, per_call=amount), (), {})
 
 
@@ -217,6 +220,7 @@ def _loggable(usage: Usage) -> Usage:
 
 
 def _plausible(tokens: object) -> int | None:
+    """Return *tokens* where a counter can show them."""
     if type(tokens) is int and abs(tokens) < _LONGEST_COUNT:
         return tokens
     return None

@@ -134,7 +134,7 @@ def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 class UnmadeError(EndpointError):
-    """The batch was not made; or, *lost*, it was sent, and whether it was made cannot be found out."""
+    """The batch was not made; or, *lost*, it was sent, and nobody knows what came of it."""
 
     def __init__(self, why: str, *, lost: bool = False) -> None:
         super().__init__(why)
@@ -190,6 +190,7 @@ class BatchQueue(queue.Queue):
                     await self._look(submission)
 
     def _patience(self) -> float:
+        """Seconds to wait for reservations: as long as a batch may take, where one is open."""
         for submission in submissions(self._store.of_type("batch")).values():
             if not submission.over:
                 return self._api.options.max_wait_hours * 3600
@@ -227,6 +228,7 @@ class BatchQueue(queue.Queue):
             self._go_on(conversation)
 
     def _go_on(self, conversation: Conversation) -> None:
+        """Have the next turn of a trial ready, or log its end."""
         if conversation.over():
             self._end(conversation)
         else:
@@ -285,15 +287,19 @@ class BatchQueue(queue.Queue):
             logged = submissions(self._store.of_type("batch"))
         for conversation in resumed:
             waiting = conversation.waiting
-            if waiting is not None and waiting.tag in logged:
-                waiting.reserved = min(waiting.reserved, left)
-                left -= waiting.reserved
-                logged[waiting.tag].members[waiting.custom_id] = conversation
+            if waiting is None or waiting.tag not in logged:
+                self._go_on_alone(conversation)
                 continue
-            if conversation.was_lost:  # no log without its intent: the logs are not all there
-                conversation.lose(again=self._context.retry.unknown)
-            self._go_on(conversation)
+            waiting.reserved = min(waiting.reserved, left)
+            left -= waiting.reserved
+            logged[waiting.tag].members[waiting.custom_id] = conversation
         return [submission for submission in logged.values() if submission.members]
+
+    def _go_on_alone(self, conversation: Conversation) -> None:
+        """Go on with a resumed trial that waits for no batch."""
+        if conversation.was_lost:  # no log without its intent: the logs are not all there
+            conversation.lose(again=self._context.retry.unknown)
+        self._go_on(conversation)
 
     async def _find_again(self, submission: Submission) -> None:
         """Find a batch whose name at the provider is not in the log, or conclude that it was not
@@ -486,7 +492,7 @@ class BatchQueue(queue.Queue):
                 return
 
     async def _upload(self, submission: Submission, lines: Sequence[bytes], limit: float) -> None:
-        """Upload *lines*, where the provider takes a file and has not got it; *limit* in seconds."""
+        """Upload *lines*, where the provider wants a file and has none; *limit* in seconds."""
         if submission.file is not None:
             return
         patience = limit + 4 * self._context.attempt_timeout
@@ -632,6 +638,7 @@ class BatchQueue(queue.Queue):
         self._note(submission, "collected")
 
     def _report(self) -> None:
+        """Show how the batches stand."""
         if self._progress is None or not self._flying:
             return
         done = total = 0

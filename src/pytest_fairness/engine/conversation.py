@@ -25,6 +25,7 @@ LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid "
     "for, so not sent again; --fairness-retry-unknown asks again"
 )
+_UNCOUNTED = Usage()
 #: The status of a trial by an attempt without a reply that is not repeated.
 _OUTCOMES = {
     Evidence.SERVER: Status.ERROR,
@@ -115,7 +116,7 @@ class Conversation:
         following = None
         try:
             following = self._next_messages(status)
-        except Exception as error:  # noqa: BLE001 - a step is somebody's function; what it raises is an outcome
+        except Exception as error:  # noqa: BLE001 - what a step raises is an outcome
             why = f"a step of the trial raised {type(error).__name__}: {error}"
             status = Status.ERROR
             self.error = redact(why)
@@ -165,6 +166,7 @@ class Conversation:
 
     @property
     def _statuses_of_attempts(self) -> list[Status | None]:
+        """What each attempt brought, None for nothing."""
         return [attempt.status for attempt in self.endings]
 
     def give_up(self, status: Status, error: str | None) -> None:
@@ -180,7 +182,7 @@ class Conversation:
             self.give_up(Status.UNKNOWN, LOST)
 
     def resume(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Take up what previous processes logged of this trial: answered turns are not asked again."""
+        """Take up what previous processes logged; answered turns are not asked again."""
         for record in records:
             if record["type"] == "attempt":
                 self.apply(attempt_of(record))
@@ -263,12 +265,14 @@ class Conversation:
 
     def _usage(self) -> Usage | None:
         """Return the tokens of all attempts together, None where nobody counted."""
-        usages = [attempt.usage for attempt in self.endings if attempt.usage is not None]
-        tokens_in = _total(usage.input_tokens for usage in usages)
-        tokens_out = _total(usage.output_tokens for usage in usages)
-        if tokens_in is None and tokens_out is None:
+        usages = [attempt.usage or _UNCOUNTED for attempt in self.endings]
+        usage = Usage(
+            input_tokens=_total(usage.input_tokens for usage in usages),
+            output_tokens=_total(usage.output_tokens for usage in usages),
+        )
+        if usage == _UNCOUNTED:
             return None
-        return Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+        return usage
 
     def _threads(self) -> tuple[Thread, ...]:
         """Return the conversations that a trial with a script consists of."""
@@ -284,11 +288,10 @@ class Conversation:
         """
         if self.status is Status.ANSWERED and is_refusal(self.replies[-1]):
             self.status = Status.REFUSED
-        if self.planned.script is None:
-            return
-        for turn, status in self.statuses.items():
-            if status is Status.ANSWERED and is_refusal(self.replies[turn]):
-                self.statuses[turn] = Status.REFUSED
+        if self.planned.script is not None:
+            for turn, status in self.statuses.items():
+                if status is Status.ANSWERED and is_refusal(self.replies[turn]):
+                    self.statuses[turn] = Status.REFUSED
 
 
 def _total(values: Iterable[float | None]) -> Any:

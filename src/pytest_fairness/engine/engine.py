@@ -183,13 +183,12 @@ class Engine(EngineContext):
         return list(lanes)
 
     def _ask(self, missing: Mapping[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
-        """Return the trials of *missing*, each with the identifier of the cell that its record has."""
+        """Return the trials of *missing*, each with the identifier of its record's cell."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
         lanes = self._lanes_of(missing)
         for lane in lanes:
-            if not lane.endpoint.simulated:
-                self.budget.check_price(lane.endpoint.name, lane.endpoint.price)
+            lane.check_price()
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
         queue = self._make_queue(missing, others)
         self._queue = queue
@@ -359,7 +358,7 @@ def _recorded(record: Mapping[str, Any]) -> tuple[Trial, str]:
     return trial_of(record), sys.intern(record["cell"]["id"])
 
 
-# ------------------------------------------------------------ ways in which a process is made to end
+# ----------------------------------------------------------- ways in which a process is made to end
 
 
 @contextlib.contextmanager

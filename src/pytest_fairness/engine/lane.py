@@ -171,6 +171,11 @@ class Lane:
             await prepare()
         self._prepared = True
 
+    def check_price(self) -> None:
+        """Raise BudgetError where calls cost money, and nobody says how much."""
+        if not self.endpoint.simulated:
+            self._context.budget.check_price(self.endpoint.name, self.endpoint.price)
+
     def parameters(self, conversation: Conversation) -> Mapping[str, JSON]:
         """Return the parameters of the next attempt."""
         if self._is_step:
@@ -290,6 +295,7 @@ class Lane:
             self._context.budget.settle(reserved, cost)
 
     async def _ask(self, request: Request, limit: float) -> Attempt:
+        """Return how the request ended, which may take *limit* seconds."""
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:
@@ -298,7 +304,7 @@ class Lane:
             return failed(
                 error.evidence, str(error), wire=error.wire, retry_after=error.retry_after
             )
-        except BaseException as error:  # noqa: BLE001 - an application that calls sys.exit() must not end the session
+        except BaseException as error:  # noqa: BLE001 - sys.exit() must not end the session
             # A CutOff comes through the deadline as it is, or (since Python 3.12) as the cause of a
             # TimeoutError.
             if ran_out(deadline) and isinstance(error, (TimeoutError, asyncio.CancelledError)):

@@ -184,7 +184,7 @@ class Queue:
             worker.cancel()
 
     async def _prepare(self) -> None:
-        """Have every endpoint ready to send, if neither a stop nor the end of the run comes first."""
+        """Have every endpoint ready to send, unless a stop or the run's end comes first."""
         preparing = asyncio.gather(*(lane.prepare() for lane in self._context.lanes.values()))
         preparing.add_done_callback(_take_note)  # also where nobody waits for it any more
         stopped = asyncio.ensure_future(self._stopped.wait())
@@ -213,9 +213,10 @@ class Queue:
 
     @contextlib.contextmanager
     def _first_error(self) -> Iterator[None]:
+        """Stop the queue at an error of the block, and keep the first for its end."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - raised again by run(), when the other workers have ended
+        except Exception as error:  # noqa: BLE001 - raised again by run()
             self.stop(error)
             if not isinstance(error, FairnessError) or isinstance(error, StoreError):
                 self.cancel()  # nothing that still comes could be logged, or it cannot be known

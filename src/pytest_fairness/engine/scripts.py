@@ -71,12 +71,14 @@ class Pipeline:
         return conversation(self.systems[step], [self._prompt(cell, replies)], ())
 
     def _prompt(self, cell: Cell, replies: Sequence[str]) -> str:
+        """Return what the next step is asked."""
         prompt = cell.turns[len(replies)]
         if not replies:
             return prompt
         return prompt.replace(PREVIOUS, self._text(replies), 1)
 
     def _text(self, replies: Sequence[str]) -> str:
+        """Return what the next step is given: the last reply, as the functions between make it."""
         text = self.first
         if replies:
             text = replies[-1]
@@ -131,6 +133,7 @@ class Relay(Pipeline):
         return {"relay": len(self.steps)}
 
     def _prompt(self, cell: Cell, replies: Sequence[str]) -> str:
+        """Return the prompt of the next step with the text that it is given."""
         text = cell.prompt
         if replies:
             text = replies[-1]
@@ -201,7 +204,7 @@ class Escalation:
             start += len(rung.turns)
         return None
 
-    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002
         replies = trial.replies
         rungs = self._in_order(trial.replies)
         level = len(rungs)

@@ -81,6 +81,7 @@ _REFUSED = Choice(ChoiceStatus.REFUSED)
 
 
 def _chosen(number: int) -> Choice:
+    """Return the choice of the candidate in this place of the list."""
     return Choice(ChoiceStatus.CHOSEN, number)
 
 
@@ -383,6 +384,7 @@ def _unaccented(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
+    """*text* without the marks that Unicode combines with the letter before."""
     return "".join(filterfalse(unicodedata.combining, text))
 
 
@@ -563,6 +565,7 @@ def _neighbours(named: Sequence[_Mention]) -> Iterator[tuple[_Mention, _Mention]
 
 
 def _is_behind_both(text: str, mention: _Mention) -> bool:
+    """Return whether "both" leads up to *mention*."""
     return re.search(r"\b(?i:both)\s*$", _before(text, mention.start, 12)) is not None
 
 

@@ -1,4 +1,4 @@
-"""How clean a letter is: 100 points, less a deduction for each warning of the lexicon (spec/001)."""
+"""Score a letter: 100 points, less a deduction for each warning of the lexicon (spec/001)."""
 
 from __future__ import annotations
 
@@ -119,6 +119,7 @@ class LetterReader:
 
     @property
     def lexicon(self) -> Lexicon:
+        """The lexicon by which it scores."""
         return self._lexicon or shipped_lexicon()
 
     @property

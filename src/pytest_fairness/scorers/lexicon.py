@@ -29,9 +29,18 @@ Severity = Literal["critical", "high", "medium", "low"]
 #: From the worst on.
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
 CATEGORIES = (
-    "age", "gender", "race_ethnicity", "disability", "religion", "pregnancy_family", "appearance", "health",
-    "accent_language", "marital_status", "cultural_fit",
-)  # fmt: skip
+    "age",
+    "gender",
+    "race_ethnicity",
+    "disability",
+    "religion",
+    "pregnancy_family",
+    "appearance",
+    "health",
+    "accent_language",
+    "marital_status",
+    "cultural_fit",
+)
 #: A text that holds more is at fault without doubt; further warnings are not listed.
 MOST_WARNINGS = 1_000
 #: Forms that one phrase may stand for.
@@ -77,7 +86,7 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {phrase!r}")
 
     def severity_for(self, gender: str | None) -> str | None:
-        """Return how bad a match is; None where the words are those of the person's own *gender*."""
+        """Return how bad a match is; None where the words are of the person's own *gender*."""
         if not self.gender or gender is None:
             return self.severity
         if gender == self.gender:
@@ -306,7 +315,7 @@ def forms_of(phrase: str) -> tuple[str, ...]:
 
 
 def _forms_of_all(phrases: Iterable[str]) -> list[str]:
-    """Return the forms of *phrases* in order, but for those that name a list. Raises InvalidEntry."""
+    """Return the forms of those *phrases* that name no list, in order. Raises InvalidEntry."""
     forms: list[str] = []
     for phrase in phrases:
         if not phrase.startswith("@"):
@@ -406,6 +415,7 @@ class _Phrases:
                     yield from self._warning(use, gender, read.text, start, places[last] + 1)
 
     def _term(self, use: _Use) -> LexiconTerm:
+        """Return the term that a phrase so used belongs to."""
         return self._lexicon.terms[use.category][use.term]
 
     def _warning(
@@ -485,7 +495,8 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019\u02bc][^\W_]+)*")
 # A run of marks is tried where it begins, and once: at each of its marks, it would take a time
 # quadratic in the run.
 _READ = re.compile(
-    r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)|(?P<end>(?<![.!?])[.!?]++(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)"
+    r"(?P<word>[^\W_]+(?:['\u2019\u02bc][^\W_]+)*)"
+    r"|(?P<end>(?<![.!?])[.!?]++(?=[\s\"')\u201d\u2019]|\Z)|\n[^\S\n]*\n)"
 )
 #: Four or more single letters with one mark or blank between each two: "c u l t u r e", "f.i.t.s".
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-_*\u00b7][ ]?[^\W\d_]){3,}(?![^\W_])")
@@ -499,7 +510,8 @@ _LOOK_ALIKE = str.maketrans(
 )
 _LEET = str.maketrans("013457@$", "oieastas")
 _INVISIBLE = re.compile(
-    "[\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+    "[\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 )
 
 
@@ -573,6 +585,7 @@ class _ReadText:
         self.plain = f" {' '.join(words)} "
 
     def _leave_out_invisible(self) -> None:
+        """Show the text without invisible signs, and note where each character stands in it."""
         self._origin = []
         for place, character in enumerate(self.text):
             if not _INVISIBLE.match(character):

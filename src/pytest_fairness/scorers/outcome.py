@@ -354,4 +354,5 @@ def _number(score: Any) -> float:
 
 
 def _listed(names: Iterable[Any]) -> str:
+    """Return *names* as a message lists them."""
     return ", ".join(map(repr, names)) or "none"

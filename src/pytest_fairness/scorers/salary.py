@@ -87,6 +87,7 @@ class _Amount(NamedTuple):
 
     @property
     def middle(self) -> float:
+        """The amount that stands for the range."""
         return (self.low + self.high) / 2
 
     def is_like(self, other: _Amount) -> bool:
@@ -177,7 +178,7 @@ def _amounts(text: str, hours: float) -> list[_Amount]:
 def _behind(
     pattern: re.Pattern[str], reach: int, text: str, amounts: list[_Amount]
 ) -> list[_Amount]:
-    """Return those of *amounts* before which *pattern* is found, at most *reach* characters away."""
+    """Return those of *amounts* with *pattern* in the *reach* characters before them."""
     behind = []
     for amount in amounts:
         if pattern.search(text[max(0, amount.start - reach) : amount.start]):
@@ -358,7 +359,7 @@ def _as_period(value: Any) -> str:
 
 
 def _given_amounts(fields: Mapping[str, list[Any]]) -> list[Any]:
-    """Return the values that say an amount; those of an inner object, which arrives as its pairs."""
+    """Return the values that say an amount; of an inner object, which comes as pairs, all."""
     amounts: list[Any] = []
     for key in filter(_READ.key.search, fields):
         for value in fields[key]:

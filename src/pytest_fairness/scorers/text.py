@@ -87,6 +87,7 @@ class Patterns:
 
 @cache
 def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
+    """Return ``patterns.toml``: reader → name → expression, or several."""
     return tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 
 
@@ -139,7 +140,7 @@ def after_correction(text: str) -> str:
 
 
 def corrected_first(text: str, read: Callable[[str], T | None]) -> T | None:
-    """Return what *read* makes of what *text* says after taking something back; else of all of it."""
+    """Return what *read* makes of what *text* says after a correction; else of all of it."""
     corrected = after_correction(text)
     if corrected:
         reading = read(corrected)
@@ -190,7 +191,7 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
 
 
 def field_of(text: str, keys: Iterable[str]) -> list[Any] | None:
-    """All values of the first of *keys* that the JSON object in *text* has; ``None`` without one."""
+    """All values of the first of *keys* in the JSON object of *text*; ``None`` without one."""
     fields = json_fields(text) or {}
     for key in keys:
         if key in fields:
@@ -293,6 +294,7 @@ def unmasked(
 
 @lru_cache(maxsize=4096)
 def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of *words*, each as a whole word."""
     return re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\b")
 
 
@@ -363,6 +365,7 @@ def signals_of(frame: pd.DataFrame) -> frozenset[str]:
 
 @cache
 def _grammar() -> frozenset[str]:
+    """Return the words of grammar, which convey nothing."""
     return frozenset(_SHARED.words("grammar"))
 
 

@@ -85,7 +85,7 @@ def triage_manchester(text: str) -> int | None:
     return triage(text, "manchester")
 
 
-# ---------------------------------------------------------------- readers of prose, each giving the levels it finds
+# ------------------------------------------------ readers of prose, each giving the levels it finds
 
 
 def _corrected(text: str, scale: str) -> set[int]:
@@ -182,6 +182,7 @@ def _level(text: str, scale: str) -> int | None:
 
 
 def _is_question(text: str) -> bool:
+    """Return whether *text* ends by asking."""
     return text.rstrip().endswith("?")
 
 

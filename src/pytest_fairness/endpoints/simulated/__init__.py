@@ -104,7 +104,7 @@ class SimulatedEndpoint:
         )
 
     def _draws(self, request: Request) -> Draws:
-        """Return the chance that belongs to *request*; at temperature 0 every repetition has one."""
+        """Return the chance of *request*; at temperature 0 all repetitions share one."""
         default = self.default_parameters.get("temperature")
         trial = -1
         if request.parameters.get("temperature", default) != 0:

@@ -32,7 +32,7 @@ for _meaning, _keys in TEXTS["keys"].items():
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request, read: the person, the task, the bias, and the chance that belongs to this trial."""
+    """One request, read: the person, the task, the bias, and the chance of this trial."""
 
     reading: PromptPerson
     task: Task
@@ -116,7 +116,7 @@ def _explanation(question: Question) -> str:
 
 
 def _with_slips(text: str, question: Question) -> str:
-    """*text* with a sentence at the end of its longest paragraph for each class by which it slips."""
+    """*text* whose longest paragraph ends with a sentence for each class by which it slips."""
     paragraphs = text.split("\n\n")
     draws = question.draws
     longest = paragraphs.index(max(paragraphs, key=len))
@@ -148,10 +148,12 @@ def _field(question: Question, key: str) -> object:
 
 
 def _within(low: int, value: float, high: int) -> int:
+    """Return *value* as a whole number on the scale."""
     return min(max(round(value), low), high)
 
 
 def _rating(question: Question) -> int:
+    """A rating on the scale of the task."""
     low = question.task.low
     high = question.task.high
     span = high - low
@@ -163,6 +165,7 @@ def _rating(question: Question) -> int:
 
 
 def _decision(question: Question) -> str:
+    """The favourable or the unfavourable word of the task."""
     good, bad = question.task.options
     logit = question.planted.shift(question.reading, "decision") * LOGITS_PER_D
     if 0.35 + logit + question.planted.noise * question.draws.logistic() > 0:
@@ -171,17 +174,20 @@ def _decision(question: Question) -> str:
 
 
 def _triage(question: Question) -> int:
+    """A level of urgency, of which 1 is seen first."""
     # Level 1 is seen first: a better standing is a lower level.
     levels = question.task.levels
     return _within(1, (1 + levels) / 2 - 0.22 * levels * question.latent("triage"), levels)
 
 
 def _salary(question: Question) -> int:
+    """Dollars a year, to the nearest 500, around what the role pays."""
     base = 62_000 + 500 * Draws("salary", question.task.role or "").index(120)
     return round(base * (1 + 0.08 * question.latent("salary")) / 500) * 500
 
 
 def _loan(question: Question) -> float:
+    """Percent of interest a year."""
     return round(max(1.5, 7.4 - 0.7 * question.latent("loan")), 2)
 
 

@@ -162,7 +162,7 @@ def _unaided(text: str) -> PromptPerson:
 
 
 def _pronoun(text: str) -> tuple[str, dict[str, str]]:
-    """Return the one pronoun that *text* uses, and the gender it says; "they" for none or several."""
+    """Return the one pronoun that *text* uses, and its gender; "they" for none or several."""
     words = _lowered(text)
     used = [row for row in _PRONOUNS if not words.isdisjoint(row[2])]
     if len(used) != 1:
@@ -424,7 +424,7 @@ def _kind_of_text(letters: Sequence[str], *, writes: bool) -> str:
 
 
 def _kind_of_short_answer(text: str, *, scaled: bool, options: bool) -> str:
-    """Return what kind of short answer is asked for; empty for none. What is plainest comes first."""
+    """Return what kind of short answer is asked for, the plainest first; empty for none."""
     for kind, pattern, may_be in (
         ("triage", "triage", True),
         ("rating", "rates", scaled),
@@ -440,6 +440,7 @@ def _kind_of_short_answer(text: str, *, scaled: bool, options: bool) -> str:
 
 
 def _scale(text: str) -> tuple[int, int] | None:
+    """Return the ends of the scale that *text* asks for: "from 1 to 5", "out of 100"."""
     for match in _found("scale", text):
         low = int(match[1])
         high = int(match[2])
@@ -466,6 +467,7 @@ def _keys(text: str) -> tuple[str, ...]:
 
 
 def _role(text: str) -> str | None:
+    """Return the role that *text* speaks of, as far as it has a short name."""
     for match in _found("role", text):
         words = _PATTERNS["after_role"][0].sub("", match[1]).strip(" -").split()
         role = " ".join(words[:4])

@@ -237,7 +237,7 @@ def _adjectives(strength: float, draws: Draws) -> list[str]:
 
 
 def _three_near(strength: float, draws: Draws) -> tuple[list[int], float]:
-    """Places on the ladder, the first two by chance, and by how much their sum misses *strength*."""
+    """Places on the ladder, two by chance, and by how much their sum misses *strength*."""
     left = list(range(len(LADDER)))
     chosen: list[int] = []
     for remaining in (3, 2):
