@@ -15,11 +15,9 @@ from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.statistics.persona_scores import (
     PersonaScore,
     ScoreSummary,
-    baseline_gate,
-    clip,
-    repetitions_needed,
     summarise_scores,
 )
+from pytest_fairness.statistics.score_gate import baseline_gate, clip, repetitions_needed
 
 OLD = [92, 85, 78, 88, 95, 70, 81, 90, 66, 84]
 NEW = [90, 80, 77, 85, 95, 66, 80, 84, 66, 79]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.analysis.policy import judge_ratio
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.proportions import impact_ratio, reference_group
@@ -123,12 +124,12 @@ def test_a_flip_flop_holds_back_what_is_significant():
     """3 and 5 of 10 are level after one moves; 2 and 5 are not."""
     level, apart = impact_ratio(3, 10, 5, 10), impact_ratio(2, 10, 5, 10)
     assert (level.flip_flop, apart.flip_flop) == (True, False)
-    held = decide(level, 0.001, alpha=0.05, bare=False)
+    held = judge_ratio(level, 0.001, alpha=0.05, bare=False)
     assert (held.verdict, held.reason) == (
         Verdict.INCONCLUSIVE,
         Reason.SMALL_NUMBERS,
     )
-    assert decide(apart, 0.001, alpha=0.05, bare=False).verdict is Verdict.FAIL
+    assert judge_ratio(apart, 0.001, alpha=0.05, bare=False).verdict is Verdict.FAIL
 
 
 def test_nobody_gets_it():
@@ -252,14 +253,14 @@ def test_the_interval_that_a_pass_needs():
     sure, open_ = impact_ratio(36, 72, 40, 72), impact_ratio(30, 60, 36, 60)
     assert sure.ratio_low < 2 / 3 <= sure.low_90
     assert 0.5 < open_.low_90 < 2 / 3
-    verdicts = [decide(one, 1.0, alpha=0.05, bare=False).verdict for one in (sure, open_)]
+    verdicts = [judge_ratio(one, 1.0, alpha=0.05, bare=False).verdict for one in (sure, open_)]
     assert verdicts == [Verdict.PASS, Verdict.INCONCLUSIVE]
 
 
 def test_equal_rates_of_too_few_are_no_pass():
     """Forty a group; fifty would do."""
     few, enough = (
-        decide(impact_ratio(x, n, x, n), 1.0, alpha=0.05, bare=False)
+        judge_ratio(impact_ratio(x, n, x, n), 1.0, alpha=0.05, bare=False)
         for x, n in ((30, 40), (38, 50))
     )
     assert (few.verdict, few.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
@@ -320,8 +321,8 @@ def test_the_practical_ratio_is_the_callers():
 def test_too_little_to_matter_is_no_pass_where_the_ratio_is_uncertain():
     """Beyond chance, below no limit, and yet an interval that reaches under two thirds."""
     ratio = replace(impact_ratio(92, 100, 98, 100), low_90=0.66)
-    assert decide(impact_ratio(92, 100, 98, 100), 0.2, alpha=0.05).verdict is Verdict.PASS
-    undecided = decide(replace(ratio, x_low=85, x_high=90), 0.01, alpha=0.05)
+    assert judge_ratio(impact_ratio(92, 100, 98, 100), 0.2, alpha=0.05).verdict is Verdict.PASS
+    undecided = judge_ratio(replace(ratio, x_low=85, x_high=90), 0.01, alpha=0.05)
     assert (undecided.verdict, undecided.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
 
 

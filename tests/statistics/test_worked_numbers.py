@@ -27,13 +27,9 @@ from pytest_fairness.statistics.categories import balanced_v, chi_square, d_of_v
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.compare import measure, worst_rank
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
-from pytest_fairness.statistics.persona_scores import (
-    PersonaScore,
-    ScoreSummary,
-    baseline_gate,
-    clip,
-)
+from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 from pytest_fairness.statistics.proportions import nearly_equal
+from pytest_fairness.statistics.score_gate import baseline_gate, clip
 
 from ..support.choice_tables import table as choices
 from . import by_hand

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, worst_spec
+from pytest_fairness.analysis.policy import (
+    MAX_REFUSAL_DIFFERENCE,
+    MAX_UNSCORED,
+    Decision,
+    worst_spec,
+)
 from pytest_fairness.analysis.provenance import finding_of, with_provenance
 from pytest_fairness.analysis.sentences import amount, effect_with_interval
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
+    JSON,
     Finding,
     GroupResult,
     OutcomeKind,
@@ -30,17 +37,15 @@ from pytest_fairness.scorers.letter import (
     category_scores,
     warnings_of_trials,
 )
-from pytest_fairness.scorers.lexicon import CATEGORIES, LexiconWarning
-from pytest_fairness.statistics.clusters import one_sample_t
-from pytest_fairness.statistics.persona_scores import (
+from pytest_fairness.scorers.lexicon import CATEGORIES
+from pytest_fairness.statistics.clusters import MeanTest, one_sample_t
+from pytest_fairness.statistics.persona_scores import ScoreSummary, summarise_scores, wider_scale
+from pytest_fairness.statistics.score_gate import (
     OVERALL,
     PASSES,
     GateResult,
     ScopeTest,
-    ScoreSummary,
     baseline_gate,
-    summarise_scores,
-    wider_scale,
 )
 from pytest_fairness.words import enumerated, p_equals, percent, signed
 
@@ -95,12 +100,9 @@ def compare_baseline(
         raise UsageError(f"alpha is {alpha}: a probability between 0 and 1 is needed")
     scale = Scale.of(approved, current, (margin_overall, margin_category), (low, high), unit)
     runs = {NOW: current, APPROVED: approved}
-    if threshold is not None:
-        passes_from = threshold
-    elif scale.name == "yes_no":
+    passes_from = threshold
+    if threshold is None and scale.name == "yes_no":
         passes_from = 0.5
-    else:
-        passes_from = None
     gate = baseline_gate(
         approved,
         current,
@@ -114,39 +116,25 @@ def compare_baseline(
     new_warnings = [name for name in current.warnings if name not in approved.warnings]
     verdict, reason = _verdict(pairs, approved, current, new_warnings)
     worst = deciding_pair([pair for pair in pairs if pair.reason is None])
-
-    def tested(pair: PairResult) -> tuple[str, str]:
-        words = "t = {t:.4g}, df = {df}"
-        if pair.metric == PASSES:
-            words = "{passes_lost} passes lost, {passes_gained} gained"
-        effect = effect_with_interval(
-            pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
-        )
-        return words.format(**pair.statistics), f"{scale.change(pair.difference or 0.0)}; {effect}"
-
+    words = _sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings)
+    if frame is None:
+        frame = pd.DataFrame()
     return finding_of(
-        pd.DataFrame() if frame is None else frame,
+        frame,
         assertion="baseline",
         verdict=verdict,
         reason=reason,
         # The literal recipe fails whatever is lower than the baseline, overall or in any category.
         spec_verdict=worst_spec(pair.spec_verdict for pair in pairs if pair.metric != PASSES),
-        sentence=f"{verdict}: {_sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings)}.",
+        sentence=f"{verdict}: {words}.",
         outcome=outcome,
         unit=unit,
         cluster="persona",
         pairs=pairs,
         groups=[_group(label, run) for label, run in runs.items()],
         decider=worst,
-        tested=tested,
-        family={
-            "tests": [scope.label for scope in gate.scopes if scope.corrected_p is not None],
-            "size": sum(
-                (scope.p_raw is not None) + (scope.p_clipped is not None) for scope in gate.scopes
-            ),
-            "method": "holm, two families",
-            "alpha": alpha,
-        },
+        tested=partial(_in_words, scale),
+        family=_family(gate, alpha),
         details={
             "overlap": gate.overlap,
             "untested": list(gate.untested),
@@ -162,19 +150,38 @@ def compare_baseline(
     )
 
 
+def _in_words(scale: Scale, pair: PairResult) -> tuple[str, str]:
+    """Return the test of *pair*, and its change with its effect."""
+    words = "t = {t:.4g}, df = {df}"
+    if pair.metric == PASSES:
+        words = "{passes_lost} passes lost, {passes_gained} gained"
+    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    return words.format(**pair.statistics), f"{scale.change(pair.difference or 0.0)}; {effect}"
+
+
+def _family(gate: GateResult, alpha: float) -> dict[str, JSON]:
+    """Return what was tested: a scope counts once in each of the two families that it is in."""
+    tests: list[JSON] = [scope.label for scope in gate.scopes if scope.corrected_p is not None]
+    size = 0
+    for scope in gate.scopes:
+        size += (scope.p_raw is not None) + (scope.p_clipped is not None)
+    return {"tests": tests, "size": size, "method": "holm, two families", "alpha": alpha}
+
+
 def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame) -> Finding:
     """The *finding* that a first baseline is approved, with what is known of its trials. Its
     verdict stays: approving has rules of its own.
     """
     approved = _group(NOW, summary)
+    refusal_rates = {}
+    if approved.refusal_rate is not None:
+        refusal_rates[approved.group] = approved.refusal_rate
     approval = replace(
         finding,
         cluster="persona",
         n_per_group={approved.group: approved.n},
         group_results=(approved,),
-        refusal_rates={}
-        if approved.refusal_rate is None
-        else {approved.group: approved.refusal_rate},
+        refusal_rates=refusal_rates,
     )
     kept = ("verdict", "reason", "sentence", "explanation")
     return replace(
@@ -190,41 +197,37 @@ def scores_of(frame: pd.DataFrame, outcome: Outcome, arguments: Mapping[str, Any
     categories = arguments["categories"]
     if categories is None:
         categories = design.protected_classes
-    column = arguments["warnings"]
-    of_letters: dict[str, Any] = {}
     letter = getattr(outcome.scorer, "score", None)
     if isinstance(letter, LetterReader) and letter.name == LETTER_SCORE:
-        warnings = warnings_of_trials(frame, letter.lexicon)
-        scores = [category_scores(warnings_of_letter) for warnings_of_letter in warnings]
-        of_letters["parts"] = {name: [score[name] for score in scores] for name in CATEGORIES}
-        opened = [_not_accepted(warnings_of_letter) for warnings_of_letter in warnings]
-        of_letters["patterns"] = [
-            list(map(_pattern, letter_warnings)) for letter_warnings in opened
-        ]
-        if column is None:
-            column = "lexicon_warnings"
-            kinds = [list(map(_kind, letter_warnings)) for letter_warnings in opened]
-            frame = frame.assign(**{column: pd.Series(kinds, index=frame.index, dtype=object)})
+        of_letters = _of_letters(frame, letter, arguments["warnings"])
+    else:
+        of_letters = {"frame": frame, "warnings": arguments["warnings"]}
     return summarise_scores(
-        frame,
-        outcome.values,
+        score_values=outcome.values,
         persona=arguments["persona"] or design.persona_column(frame),
         categories=list(categories),
-        warnings=column,
         **of_letters,
     )
 
 
-def _not_accepted(warnings: Iterable[LexiconWarning]) -> list[LexiconWarning]:
-    return [warning for warning in warnings if not warning.accepted]
-
-
-def _pattern(warning: LexiconWarning) -> str:
-    return f"{warning.severity}: {warning.term}"
-
-
-def _kind(warning: LexiconWarning) -> tuple[str, str]:
-    return warning.severity, warning.category
+def _of_letters(frame: pd.DataFrame, letter: LetterReader, column: str | None) -> dict[str, Any]:
+    """Return what a score of letters is made of: the score of each category of the lexicon, the
+    patterns of the warnings that nobody accepted, and these warnings as a column where none is
+    given.
+    """
+    warnings = warnings_of_trials(frame, letter.lexicon)
+    scores = list(map(category_scores, warnings))
+    patterns = []
+    kinds = []
+    for warnings_of_letter in warnings:
+        opened = [warning for warning in warnings_of_letter if not warning.accepted]
+        patterns.append([f"{warning.severity}: {warning.term}" for warning in opened])
+        kinds.append([(warning.severity, warning.category) for warning in opened])
+    if column is None:
+        column = "lexicon_warnings"
+        frame = frame.assign(**{column: pd.Series(kinds, index=frame.index, dtype=object)})
+    parts = {name: [score[name] for score in scores] for name in CATEGORIES}
+    return {"frame": frame, "warnings": column, "parts": parts, "patterns": patterns}
 
 
 def comparison(
@@ -255,74 +258,103 @@ def comparison(
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
     passes = scope.label == PASSES
     test = scope.test
-    margin = (Scale(name="yes_no") if passes else scale).margin(scope.margin)
+    worsening = test.mean
     if lower_is_worse or passes:
         worsening = -test.mean
-    else:
-        worsening = test.mean
-    verdict = Verdict.PASS
-    reason = scope.reason
-    note = ""
-    if scope.regression:
-        verdict = Verdict.FAIL
-    elif scope.reason is not None:
-        verdict = Verdict.INCONCLUSIVE
-    elif scope.slip:
-        verdict = Verdict.FLAG
-        note = f"worse beyond chance, but by less than the margin of {margin}"
-    elif scope.crowded:
-        verdict = Verdict.INCONCLUSIVE
-        reason = Reason.PRECISION
-        far = enumerated(list(scope.outliers))
-        note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
-    elif worsening > scope.margin > 0 and scope.corrected_p is not None:
-        note = f"worse by more than the margin of {margin}, but not beyond chance"
-    effect, low, high = (
-        value / test.sd if test.sd else math.copysign(math.inf, value) if value else 0.0
-        for value in (test.mean, *test.interval(0.90))
-    )
-    shown = math.isfinite(high - low) and low < effect < high
+    worse_off = None
+    spec = Verdict.PASS
+    if worsening > 0:
+        worse_off = NOW
+        spec = Verdict.FAIL
+    elif worsening < 0:
+        worse_off = APPROVED
+    name = "one-sided paired t over personas"
+    if passes:
+        name = "exact McNemar over personas"
+    decision = _decision(scope, scale, worsening)
+    effect, low, high = _effect(test)
+    statistics: dict[str, JSON] = {
+        "t": test.t,
+        "df": test.df,
+        "sd": test.sd,
+        "personas": scope.n,
+        "missing": scope.missing,
+        NOW: scope.now,
+        APPROVED: scope.approved,
+        "margin": scope.margin,
+        "raw_corrected_p_value": scope.p_raw,
+        "clipped_corrected_p_value": scope.p_clipped,
+        "clipped_change": scope.clipped,
+        "clipped_personas": list(scope.outliers),
+        # one-sided: with 99 % confidence the change is at least as bad as this
+        "bound_99": test.interval(0.98)[int(lower_is_worse)],
+        "repetitions_needed": scope.repetitions_needed,
+        "lower_than_baseline": worsening > 0,
+    }
+    if passes:
+        statistics |= {"passes_lost": scope.lost, "passes_gained": scope.gained}
     return PairResult(
         group_1=NOW,
         group_2=APPROVED,
         metric=scope.label,
-        verdict=verdict,
-        reason=reason,
-        spec_verdict=Verdict.FAIL if worsening > 0 else Verdict.PASS,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        spec_verdict=spec,
         p_row=scope.p_value,
         p_cluster=scope.p_value,
         p_value=scope.p_value,
         corrected_p_value=_corrected(scope),
         effect=effect,
         effect_name="mean change / SD of the changes",
-        effect_low=low if shown else None,
-        effect_high=high if shown else None,
+        effect_low=low,
+        effect_high=high,
         difference=test.mean,
-        worse_off=NOW if worsening > 0 else APPROVED if worsening < 0 else None,
-        test="exact McNemar over personas" if passes else "one-sided paired t over personas",
+        worse_off=worse_off,
+        test=name,
         scope="personas",
-        needs=_needs(scope, scale),
-        statistics={
-            "t": test.t,
-            "df": test.df,
-            "sd": test.sd,
-            "personas": scope.n,
-            "missing": scope.missing,
-            NOW: scope.now,
-            APPROVED: scope.approved,
-            "margin": scope.margin,
-            "raw_corrected_p_value": scope.p_raw,
-            "clipped_corrected_p_value": scope.p_clipped,
-            "clipped_change": scope.clipped,
-            "clipped_personas": list(scope.outliers),
-            # one-sided: with 99 % confidence the change is at least as bad as this
-            "bound_99": test.interval(0.98)[1 if lower_is_worse else 0],
-            "repetitions_needed": scope.repetitions_needed,
-            "lower_than_baseline": worsening > 0,
-            **({"passes_lost": scope.lost, "passes_gained": scope.gained} if passes else {}),
-        },
-        notes=(note,) if note else (),
+        needs=decision.needs,
+        statistics=statistics,
+        notes=decision.notes,
     )
+
+
+def _decision(scope: ScopeTest, scale: Scale, worsening: float) -> Decision:
+    """Return what is decided of *scope*, whose mean is worse by *worsening*."""
+    if scope.label == PASSES:
+        margin = Scale(name="yes_no").margin(scope.margin)
+    else:
+        margin = scale.margin(scope.margin)
+    needs = _needs(scope, scale)
+    if scope.regression:
+        return Decision(Verdict.FAIL, scope.reason, needs)
+    if scope.reason is not None:
+        return Decision(Verdict.INCONCLUSIVE, scope.reason, needs)
+    if scope.slip:
+        note = f"worse beyond chance, but by less than the margin of {margin}"
+        return Decision(Verdict.FLAG, None, needs, (note,))
+    if scope.crowded:
+        far = enumerated(list(scope.outliers))
+        note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
+        return Decision(Verdict.INCONCLUSIVE, Reason.PRECISION, needs, (note,))
+    if worsening > scope.margin > 0 and scope.corrected_p is not None:
+        note = f"worse by more than the margin of {margin}, but not beyond chance"
+        return Decision(Verdict.PASS, None, needs, (note,))
+    return Decision(Verdict.PASS, None, needs)
+
+
+def _effect(test: MeanTest) -> tuple[float, float | None, float | None]:
+    """Return the mean change in SDs, endless where nothing varies, and its 90 % interval where that
+    has ends and holds it.
+    """
+    if not test.sd:
+        if test.mean:
+            return math.copysign(math.inf, test.mean), None, None
+        return 0.0, None, None
+    effect = test.mean / test.sd
+    low, high = (end / test.sd for end in test.interval(0.90))
+    if math.isfinite(high - low) and low < effect < high:
+        return effect, low, high
+    return effect, None, None
 
 
 def _corrected(scope: ScopeTest) -> float:
@@ -357,19 +389,21 @@ def _verdict(
 
 def _group(label: str, summary: ScoreSummary) -> GroupResult:
     spread = one_sample_t([score.mean for score in summary.personas.values()])
-    low, high, sd = (*spread.interval(0.95), spread.sd) if spread.units > 1 else (None, None, None)
-    return GroupResult(
+    group = GroupResult(
         group=label,
         n=sum(score.n for score in summary.personas.values()),
         clusters=len(summary.personas),
-        value=summary.overall if summary.personas else None,
-        low=low,
-        high=high,
-        sd=sd,
         refused=summary.refused,
         unscored=summary.unscored,
-        refusal_rate=share(summary.refused, summary) if summary.trials else None,
     )
+    if summary.personas:
+        group = replace(group, value=summary.overall)
+    if spread.units > 1:
+        low, high = spread.interval(0.95)
+        group = replace(group, low=low, high=high, sd=spread.sd)
+    if summary.trials:
+        group = replace(group, refusal_rate=share(summary.refused, summary))
+    return group
 
 
 # ---------------------------------------------------------------- the scale, and words
@@ -400,42 +434,35 @@ class Scale:
     ) -> Scale:
         means = np.array([score.mean for score in approved.personas.values()])
         name = wider_scale(_scale(approved), _scale(current))
-        low, high = ends
-        if low is not None and high is not None and name != "yes_no":
-            name = "other"
-            if (low, high) == (0.0, 100.0):
-                name = "percent"
+        span = math.inf
+        if None not in ends:
+            low, high = map(float, ends)  # type: ignore[arg-type]
+            span = high - low
+            if name != "yes_no":
+                name = "other"
+                if (low, high) == (0.0, 100.0):
+                    name = "percent"
+        span = _SPAN.get(name, span)
         sd = 0.0
         if means.size > 1:
             sd = float(means.std(ddof=1))
         overall, category = _MARGINS.get(name, (_OF_SD[0] * sd, _OF_SD[1] * sd))
-        span = _SPAN.get(name, high - low if low is not None and high is not None else math.inf)
-        for what, given in zip(("margin_overall", "margin_category"), margins, strict=True):
-            if given is not None and (given < 0 or not math.isfinite(given)):
-                raise UsageError(
-                    f"{what} is {given}: a margin is the drop that is allowed, in the score's "
-                    "unit, 0 or more"
-                )
-            if given is not None and given >= span:
-                raise UsageError(
-                    f"{what} is {given:g}, but the score only spans {span:g}: no drop could reach "
-                    "it. Give the margin "
-                    "in the score's own unit"
-                    + (", .02 for two percentage points" if name == "yes_no" else "")
-                )
-        return cls(
-            name=name,
-            overall=overall if margins[0] is None else margins[0],
-            category=category if margins[1] is None else margins[1],
-            unit=unit,
-            declared=margins != (None, None),
-        )
+        if margins[0] is not None:
+            overall = margins[0]
+            _check_margin("margin_overall", overall, name, span)
+        if margins[1] is not None:
+            category = margins[1]
+            _check_margin("margin_category", category, name, span)
+        declared = margins != (None, None)
+        return cls(name=name, overall=overall, category=category, unit=unit, declared=declared)
 
     def value(self, value: float) -> str:
         """A score: ``55.8 %``, ``81.3``, ``0.412``."""
         if self.name == "percent":
             return signed(f"{value:.1f}")
-        return amount(value, OutcomeKind.BINARY if self.name == "yes_no" else None)
+        if self.name == "yes_no":
+            return amount(value, OutcomeKind.BINARY)
+        return amount(value, None)
 
     def change(self, value: float) -> str:
         """A change: ``−12.0 percentage points``, ``−2.7 points``, ``+0.021``."""
@@ -443,11 +470,33 @@ class Scale:
             return signed(f"{100 * value:+.1f} percentage points")
         if self.name == "percent":
             return signed(f"{value:+.1f} {self.unit}")
-        text = amount(abs(value), None, "" if self.unit == "points" else self.unit)
-        return ("−" if value < 0 else "+") + text
+        unit = self.unit
+        if unit == "points":
+            unit = ""
+        text = amount(abs(value), None, unit)
+        if value < 0:
+            return f"−{text}"
+        return f"+{text}"
 
     def margin(self, value: float) -> str:
         return self.change(value).removeprefix("+")
+
+
+def _check_margin(what: str, margin: float, scale: str, span: float) -> None:
+    """Raise UsageError for a margin that is none, or that a score spanning *span* cannot fall by."""
+    if margin < 0 or not math.isfinite(margin):
+        raise UsageError(
+            f"{what} is {margin}: a margin is the drop that is allowed, in the score's unit, 0 or "
+            "more"
+        )
+    if margin >= span:
+        example = ""
+        if scale == "yes_no":
+            example = ", .02 for two percentage points"
+        raise UsageError(
+            f"{what} is {margin:g}, but the score only spans {span:g}: no drop could reach it. "
+            f"Give the margin in the score's own unit{example}"
+        )
 
 
 def _scale(summary: ScoreSummary) -> str:
@@ -482,9 +531,8 @@ def _sentence(
 ) -> str:
     approved, current = runs
     if verdict in ALARMS:
-        alarming = [
-            scope for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict
-        ]
+        judged = zip(gate.scopes, pairs, strict=True)
+        alarming = [scope for scope, pair in judged if pair.verdict is verdict]
         within = verdict is Verdict.FLAG and not new_warnings
         return _alarm(alarming, scale, new_warnings, within_margin=within)
     if reason is Reason.UNSCORED:
@@ -501,14 +549,19 @@ def _sentence(
         )
     if reason is Reason.PRECISION:
         held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
-        named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
         return (
             f"no regression shown, but {enumerated(held)} cannot be judged because of changes far "
-            f"from all others ({enumerated(named)}). Look at their replies, or run again"
+            f"from all others ({enumerated(_far_changes(gate, scale))}). Look at their replies, or "
+            "run again"
         )
     if verdict is Verdict.INCONCLUSIVE:
         return _incomparable(gate, reason)
     return _held(gate, scale)
+
+
+def _far_changes(gate: GateResult, scale: Scale) -> list[str]:
+    """Return the personas whose change was clipped, with that change."""
+    return [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
 
 
 def _alarm(
@@ -579,10 +632,10 @@ def _fall(scope: ScopeTest, scale: Scale) -> str:
 
 def _notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> Iterator[str]:
     if gate.changes:
-        named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
-        yield (f"changes far from all others, clipped in the second family: {enumerated(named, 6)}")
+        far = enumerated(_far_changes(gate, scale), 6)
+        yield f"changes far from all others, clipped in the second family: {far}"
     if gate.untested:
-        yield (f"not tested, one persona only: {', '.join(gate.untested)}")
+        yield f"not tested, one persona only: {', '.join(gate.untested)}"
     if not scale.declared:
         on = {"yes_no": "yes/no", "percent": "0 to 100"}.get(scale.name, "a scale of its own")
         yield (
@@ -590,7 +643,7 @@ def _notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> Iterator[
             f"{scale.margin(scale.category)} a category"
         )
     if new_warnings:
-        yield (f"warnings that the baseline has none of: {enumerated(new_warnings, 10)}")
+        yield f"warnings that the baseline has none of: {enumerated(new_warnings, 10)}"
 
 
 def share(count: int, summary: ScoreSummary) -> float:

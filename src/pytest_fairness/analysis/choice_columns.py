@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,16 +114,15 @@ def _slates(
     table = frame.loc[frame.index.repeat(size)].reset_index(drop=True)
     table.attrs = dict(frame.attrs)
     groups = frame[[f"group_{at}" for at in range(1, size + 1)]].to_numpy(dtype=object)
-    return table.drop(
-        columns=[f"{what}_{at}" for what in ("group", "name") for at in range(1, size + 1)]
-    ).assign(
-        trial=[
-            f"{cell}#{rep}" for cell, rep in zip(table["cell"], table["repetition"], strict=True)
-        ],
+    cells = zip(table["cell"], table["repetition"], strict=True)
+    listed = [f"group_{at}" for at in range(1, size + 1)]
+    listed += [f"name_{at}" for at in range(1, size + 1)]
+    return table.drop(columns=listed).assign(
+        trial=[f"{cell}#{repetition}" for cell, repetition in cells],
         position=np.tile(np.arange(1, size + 1), len(frame)),
         group=groups.ravel().tolist(),
-        candidate=_objects([name for names in shown for name in names], table.index),
-        choice=[value.value for value in status for _ in range(size)],
+        candidate=_objects(list(chain.from_iterable(shown)), table.index),
+        choice=np.repeat([value.value for value in status], size).tolist(),
     )
 
 

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.false_alarms import CONFIRMED
-from pytest_fairness.analysis.sentences import interval_words
+from pytest_fairness.analysis.sentences import sure
 from pytest_fairness.model import ALARMS, JSON, Finding, to_json
 from pytest_fairness.running_test import FreshSample
 from pytest_fairness.trials_frame import any_text
-from pytest_fairness.words import p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,11 +110,11 @@ def _at_first(first: Finding) -> str:
     if not worst:
         return first.sentence.rstrip(".")
     pair = min(worst, key=lambda pair: (pair.alarm_only, pair.corrected_p_value))
-    worse, other = (pair.group_1, pair.group_2)[:: -1 if pair.worse_off == pair.group_2 else 1]
-    sure = (
-        f"{interval_words(pair, of=pair.worse_off)}, corrected {p_equals(pair.corrected_p_value)}"
-    )
-    return f"{first.verdict}, {worse} against {other} on {pair.metric} ({sure})"
+    worse, other = pair.group_1, pair.group_2
+    if pair.worse_off == pair.group_2:
+        worse, other = other, worse
+    certainty = sure(pair, of=pair.worse_off)
+    return f"{first.verdict}, {worse} against {other} on {pair.metric} ({certainty})"
 
 
 def _summary(finding: Finding) -> dict[str, JSON]:

@@ -21,7 +21,6 @@ from pytest_fairness.analysis.family import (
     shown,
     too_small,
     unequal_refusals,
-    unless_refused,
 )
 from pytest_fairness.analysis.persuasion import first_refusals
 from pytest_fairness.analysis.policy import (
@@ -30,11 +29,13 @@ from pytest_fairness.analysis.policy import (
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
     UNLIKE,
-    Decision,
     Rule,
+    in_doubt,
     judge,
-    undecided,
+    raised_by_block,
+    unless_refused,
     verdict_by,
+    without_room,
     worse,
 )
 from pytest_fairness.analysis.provenance import finding_of
@@ -70,7 +71,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, row_name
+from pytest_fairness.statistics.arrays import Bools, Ints, row_name
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -155,11 +156,10 @@ def analyze_disparity(
         raise UsageError(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
-    designs = groupings(frame, columns, cluster, block)
-    every = [
-        _Grouping.of(ScoredRows.of(design, reading, called, seed), first_refusals(frame, design))
-        for called, design in designs
-    ]
+    every = []
+    for called, design in groupings(frame, columns, cluster, block):
+        rows = ScoredRows.of(design, reading, called, seed)
+        every.append(_Grouping.of(rows, first_refusals(frame, design)))
     design = every[0].rows.design
     rule = Rule(
         alpha=alpha,
@@ -173,40 +173,25 @@ def analyze_disparity(
     _check_intervals(pairs)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
-    home = next(
-        (g for g in every if decider is not None and g.rows.by == decider.statistics["by"]),
-        every[0],
-    )
+    home = _home(every, decider)
     here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
-    of_outcome = [pair for pair in here if pair.metric == reading.name]
+    subject = replace(
+        home.subject(rule, [pair for pair in here if pair.metric == reading.name]),
+        missing=reasons_by_group(frame, home.rows.design, home.rows.missing),
+        turning=_turning(frame, home.rows, decider),
+        in_block=_in_block(blocks, decider, reading, rule.block_noun),
+    )
     alarms = sorted(
         (pair for pair in here if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
-    subject = Subject(
-        outcome=reading.name,
-        kind=values.kind,
-        unit=reading.unit,
-        by=home.rows.by,
-        pairs=len(of_outcome),
-        clusters=rule.cluster_noun,
-        cases=rule.case_noun,
-        block=rule.block_noun,
-        groups={
-            name: {group.group: group for group in results}
-            for name, results in home.results.items()
-        },
-        answers=values.categories if values.kind is OutcomeKind.BINARY else (),
-        missing=reasons_by_group(frame, home.rows.design, home.rows.missing),
-        raised=[pair for pair in of_outcome if pair.verdict in ALARMS],
-        turning=_turning(frame, home.rows, decider),
-        in_block=_in_block(blocks, decider, reading, rule.block_noun),
-        still=home.still,
-    )
-    surest = blocks
-    if len(blocks) > MOST_BLOCK_EFFECTS:
-        surest = sorted(blocks, key=lambda block: float(block["p_value"]))
-    left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
+    notes = [*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)]
+    groups: list[GroupResult] = []
+    omnibus: dict[str, JSON] = {}
+    for grouping in every:
+        groups += grouping.results[reading.name]
+        if grouping.metric.present.size >= 2:
+            omnibus[grouping.rows.by] = dict(grouping.metric.pairs.omnibus)
     return finding_of(
         frame,
         assertion="no_disparity",
@@ -215,16 +200,12 @@ def analyze_disparity(
         decider=decider,
         sentence=subject.sentence(verdict, reason, decider, alarms),
         by=", ".join(columns),
-        groups=[group for g in every for group in g.results[reading.name]],
+        groups=groups,
         tested=lambda pair: (
             _statistic(pair, home),
             effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high),
         ),
-        notes=tuple(
-            dict.fromkeys(
-                [*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)]
-            )
-        ),
+        notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
         refusal_rates=dict(_refusal_rates(every, reading.name)),
         family=family.facts(pairs),
@@ -237,13 +218,29 @@ def analyze_disparity(
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
             "room": room,
-            "omnibus": {
-                g.rows.by: dict(g.metric.pairs.omnibus) for g in every if g.metric.present.size >= 2
-            },
+            "omnibus": omnibus,
             **_rates(every),
-            **({"by_block": surest[:MOST_BLOCK_EFFECTS], **left_out} if blocks else {}),
+            **_by_block(blocks),
         },
     )
+
+
+def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
+    """Return the grouping that *decider* is of, the first without one."""
+    for grouping in every:
+        if decider is not None and grouping.rows.by == decider.statistics["by"]:
+            return grouping
+    return every[0]
+
+
+def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the outcome does within each block, and how many of these are left out."""
+    if not blocks:
+        return {}
+    surest = blocks
+    if len(blocks) > MOST_BLOCK_EFFECTS:
+        surest = sorted(blocks, key=lambda block: float(block["p_value"]))[:MOST_BLOCK_EFFECTS]
+    return {"by_block": surest, "by_block_left_out": len(blocks) - len(surest)}
 
 
 def _check_least_difference(min_raw_diff: float | None, min_raw_ratio: float | None) -> None:
@@ -287,6 +284,30 @@ class _Grouping:
             return 0, 0
         return still_blocks(self.metric.layout)
 
+    def subject(self, rule: Rule, of_outcome: Sequence[PairResult]) -> Subject:
+        """Return what a sentence about these groups says, by the pairs *of_outcome*."""
+        reading = self.rows.reading
+        answers: tuple[str, ...] = ()
+        if reading.values.kind is OutcomeKind.BINARY:
+            answers = reading.values.categories
+        groups = {}
+        for name, results in self.results.items():
+            groups[name] = {group.group: group for group in results}
+        return Subject(
+            outcome=reading.name,
+            kind=reading.values.kind,
+            unit=reading.unit,
+            by=self.rows.by,
+            pairs=len(of_outcome),
+            clusters=rule.cluster_noun,
+            cases=rule.case_noun,
+            block=rule.block_noun,
+            groups=groups,
+            answers=answers,
+            raised=[pair for pair in of_outcome if pair.verdict in ALARMS],
+            still=self.still,
+        )
+
     @classmethod
     def of(cls, rows: ScoredRows, refused_first: Metric | None) -> _Grouping:
         reading = rows.reading
@@ -315,17 +336,19 @@ class _Grouping:
             categories=reading.values.categories,
             alarm_only=False,
         )
+        of_refusals = REFUSAL
+        if reading.name == REFUSAL:
+            of_refusals = "refused"
         members = (
             outcome_member,
-            *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", rows.by),
+            *beside(refusals, of_refusals, rows.by),
             *beside(refused_first, FIRST_REFUSAL, rows.by),
             *without,
         )
         refusing = kind is OutcomeKind.REFUSAL
+        refused = design.refused
         if refusing:
             refused = (np.nan_to_num(reading.values.values) == 1) & rows.used
-        else:
-            refused = design.refused
         results = {
             member.name: describe_groups(
                 design,
@@ -358,22 +381,10 @@ def _judge(
         still, live = grouping.still
         if room and 3 * (live - still) < live:
             decisions = judged[place].decisions
-            decisions[:] = [
-                _without_room(decision, still, live, family.rule) for decision in decisions
-            ]
+            for at, decision in enumerate(decisions):
+                decisions[at] = without_room(decision, still, live, family.rule)
         place += len(grouping.members)
     return family.results(judged), blocks
-
-
-def _without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
-    """No PASS where hardly an answer could have shown a bias."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
-    needs = (
-        f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
-        f"of {live}"
-    )
-    return undecided(Reason.NO_ROOM, needs, *decision.notes)
 
 
 def _check_intervals(pairs: Sequence[PairResult]) -> None:
@@ -381,12 +392,9 @@ def _check_intervals(pairs: Sequence[PairResult]) -> None:
     for pair in pairs:
         low = pair.effect_low
         high = pair.effect_high
-        if (
-            pair.verdict is Verdict.FAIL
-            and low is not None
-            and high is not None
-            and low <= 0 <= high
-        ):
+        if pair.verdict is not Verdict.FAIL or low is None or high is None:
+            continue
+        if low <= 0 <= high:
             about = f"{pair.group_1} and {pair.group_2} on {pair.metric}"
             raise AssertionError(
                 f"the interval of a FAIL holds 0: {about}, {pair.effect:g} ({low:g} to {high:g})"
@@ -400,10 +408,12 @@ def _with_refusals(
     refusal worse than the worst answer."""
     outcome_values = rows.reading.values
     refused = rows.design.refused & ~rows.design.undetermined
-    unknown = outcome_values.kind is OutcomeKind.BINARY and rows.reading.favourable is None
+    kind = outcome_values.kind
+    if kind is OutcomeKind.BINARY and rows.reading.favourable is None:
+        kind = OutcomeKind.CATEGORICAL
     values, kind, categories = worst_rank(
         outcome_values.values,
-        OutcomeKind.CATEGORICAL if unknown else outcome_values.kind,
+        kind,
         scored=rows.used,
         refused=refused,
         lower_is_worse=rows.reading.lower_is_worse,
@@ -417,21 +427,18 @@ def _with_refusals(
     again = family.corrected(at, ranked)[at]
     changed = replace(judged.member, kind=kind)
     harsher = judge(family.completed(changed, worst, again), family.rule_of(changed))
-    final = [
-        worse(unless_refused(decision), other)
-        if flag and decision.reason is not Reason.UNSCORED
-        else decision
-        for decision, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
-    ]
+    lower = worst.p_value < answered
+    final = list(judged.decisions)
     # The effect that is shown is the one that decided: of the answers, or with the refusals below
     # them.
-    decided = [
-        end is other or (lower and end.verdict is other.verdict)
-        for end, other, lower in zip(
-            final, harsher, (worst.p_value < answered).tolist(), strict=True
-        )
-    ]
-    ranks = unlike & np.array(decided, dtype=np.bool_)
+    ranks = np.zeros(unlike.size, dtype=np.bool_)
+    for place in np.flatnonzero(unlike).tolist():
+        decision = judged.decisions[place]
+        other = harsher[place]
+        if decision.reason is not Reason.UNSCORED:
+            final[place] = worse(unless_refused(decision), other)
+        alike = final[place].verdict is other.verdict
+        ranks[place] = final[place] is other or (lower[place] and alike)
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
     extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
     table = replace(
@@ -470,17 +477,13 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     alarm = large & (over_all < level)
     doubt = large & (within < level)
     surest = np.argsort(strata.p_value, kind="stable")
-    for pair in np.unique(strata.pair[alarm | doubt]).tolist():
-        raising, doubtful = (
-            next(
-                (names[strata.block[at]] for at in surest if flags[at] and strata.pair[at] == pair),
-                None,
-            )
-            for flags in (alarm, doubt)
-        )
-        judged.decisions[pair] = _with_block(
-            judged.decisions[pair], raising, doubtful, rule.block_noun
-        )
+    raising = _surest_block(strata.pair[surest], strata.block[surest], alarm[surest])
+    doubtful = _surest_block(strata.pair[surest], strata.block[surest], doubt[surest])
+    decisions = judged.decisions
+    for pair, block in doubtful.items():
+        decisions[pair] = in_doubt(decisions[pair], names[block], rule.block_noun)
+    for pair, block in raising.items():
+        decisions[pair] = raised_by_block(decisions[pair], names[block], rule.block_noun)
     lows, highs = shown(effect, low, high)
     columns = {
         "group_1": [table.labels[at] for at in table.first[strata.pair]],
@@ -498,17 +501,12 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     return [{"by": grouping.rows.by, **dict(zip(columns, row, strict=True))} for row in rows]
 
 
-def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: str) -> Decision:
-    if alarm is not None and decision.reason not in (Reason.RAGGED, Reason.UNSCORED):
-        note = f"{noun} {alarm!r} by itself raises the alarm: the groups differ there"
-        if decision.verdict in ALARMS:
-            return replace(decision, notes=(*decision.notes, note))
-        return Decision(Verdict.FLAG, notes=(note,))
-    if doubt is not None and decision.verdict is Verdict.PASS:
-        return undecided(
-            Reason.TEMPLATE, f"more names in {noun} {doubt!r}, where the groups may differ"
-        )
-    return decision
+def _surest_block(pairs: Ints, blocks: Ints, flags: Bools) -> dict[int, int]:
+    """Return the first block that has its flag, of each pair that has one."""
+    first: dict[int, int] = {}
+    for pair, block in zip(pairs[flags].tolist(), blocks[flags].tolist(), strict=True):
+        first.setdefault(pair, block)
+    return first
 
 
 # ---------------------------------------------------------------- beside the verdict
@@ -523,25 +521,25 @@ def _in_block(
     if decider is None:
         return ""
     key = decider.statistics["by"], decider.group_1, decider.group_2
-    block_rows = [
+    raising = [
         block
         for block in blocks
         if block["alarm"] and (block["by"], block["group_1"], block["group_2"]) == key
     ]
-    if not block_rows:
+    if not raising:
         return ""
-    strongest = min(block_rows, key=lambda block: float(block["p_value"]))
-    differ = f"{strongest['group_1']} and {strongest['group_2']} differ"
+    strongest = min(raising, key=lambda block: float(block["p_value"]))
+    first = strongest["group_1"]
+    second = strongest["group_2"]
+    differ = f"{first} and {second} differ"
     sign = 1.0
     if decider.worse_off is not None:
-        sign = -1.0
-        if (strongest["effect"] < 0) == reading.lower_is_worse:
-            sign = 1.0
-        worse, better = (strongest[f"group_{at}"] for at in ((1, 2) if sign > 0 else (2, 1)))
-        differ = f"{worse} is worse off than {better}"
-    ends = [
-        sign * end for end in (strongest["effect_low"], strongest["effect_high"]) if end is not None
-    ]
+        differ = f"{first} is worse off than {second}"
+        if (strongest["effect"] < 0) != reading.lower_is_worse:
+            sign = -1.0
+            differ = f"{second} is worse off than {first}"
+    ends = [strongest["effect_low"], strongest["effect_high"]]
+    ends = [sign * end for end in ends if end is not None]
     sure = effect_with_interval("d", sign * strongest["effect"], *sorted(ends))
     return f"in {noun} {strongest['block']!r} by itself {differ} on {reading.name} ({sure})"
 
@@ -558,11 +556,12 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     turning = turning_rows(values, group.codes, pair, rows.used)
     if not turning:
         return "no few rows account for it"
-    named = [f"{row_name(frame, row)}: {values[row]:g}" for row in turning[:3]]
-    return (
-        f"{', '.join(named)}{' …' if len(turning) > 3 else ''} turn{'s' if len(turning) == 1 else ''} "
-        "the mean"
-    )
+    named = ", ".join(f"{row_name(frame, row)}: {values[row]:g}" for row in turning[:3])
+    if len(turning) == 1:
+        return f"{named} turns the mean"
+    if len(turning) > 3:
+        return f"{named} … turn the mean"
+    return f"{named} turn the mean"
 
 
 def _statistic(decider: PairResult, home: _Grouping) -> str:
@@ -578,8 +577,6 @@ def _statistic(decider: PairResult, home: _Grouping) -> str:
 def _notes(
     every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]
 ) -> Iterator[str]:
-    noun = rule.cluster_noun
-    cases = rule.case_noun
     wanted = RECOMMENDED_N[reading.values.kind]
     if reading.values.why is not None:
         yield (
@@ -588,20 +585,29 @@ def _notes(
         )
     for grouping in every:
         results = grouping.results[reading.name]
-        few = [
-            f"{group.group} ({group.clusters})"
-            for group in results
-            if 0 < group.clusters < RECOMMENDED_CLUSTERS
-        ]
-        if few and noun != "rows":
-            yield f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}"
-        small = [f"{group.group} ({group.n})" for group in results if group.n < wanted]
-        if small:
-            yield f"fewer than the recommended {wanted} {cases} a group: {', '.join(small[:6])}"
+        yield from _notes_on_size(results, rule, wanted)
         lost = sum(group.undetermined + group.unscored for group in results)
         if lost:
-            yield lost_words(lost, cases, "outcome", missing)
+            yield lost_words(lost, rule.case_noun, "outcome", missing)
         yield from _notes_on_repeats(grouping.metric, rule)
+
+
+def _notes_on_size(results: Sequence[GroupResult], rule: Rule, wanted: int) -> Iterator[str]:
+    """Yield which groups have few clusters, and fewer trials than *wanted*."""
+    noun = rule.cluster_noun
+    few = []
+    small = []
+    for group in results:
+        if 0 < group.clusters < RECOMMENDED_CLUSTERS:
+            few.append(f"{group.group} ({group.clusters})")
+        if group.n < wanted:
+            small.append(f"{group.group} ({group.n})")
+    if few and noun != "rows":
+        yield f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}"
+    if small:
+        yield (
+            f"fewer than the recommended {wanted} {rule.case_noun} a group: {', '.join(small[:6])}"
+        )
 
 
 def _notes_on_repeats(metric: Metric, rule: Rule) -> Iterator[str]:
@@ -639,17 +645,17 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
     """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads
     that are unlike.
     """
-    of_outcome = [pair for pair in pairs if not pair.alarm_only]
-    contrary = [
-        f"{pair.group_1} and {pair.group_2}"
-        for pair in of_outcome
-        if CONTRARY in pair.notes and min(pair.p_row, pair.p_cluster or 1.0) < ALPHA
-    ]
+    contrary = []
+    unlike = []
+    for pair in pairs:
+        if pair.alarm_only:
+            continue
+        if CONTRARY in pair.notes and min(pair.p_row, pair.p_cluster or 1.0) < ALPHA:
+            contrary.append(f"{pair.group_1} and {pair.group_2}")
+        if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE:
+            unlike.append(pair)
     if contrary:
         yield f"{CONTRARY} ({enumerated(contrary)})"
-    unlike = [
-        pair for pair in of_outcome if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE
-    ]
     for pair in sorted(unlike, key=_spread_p)[:3]:
         more, less = pair.group_1, pair.group_2
         wide, narrow = (float(str(pair.statistics[f"spread_{place}"])) for place in (1, 2))
@@ -676,16 +682,13 @@ def _spread_p(pair: PairResult) -> float:
 def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
     """The rates of refusals and of missing answers, where there are any."""
     by_name: dict[str, JSON] = {}
-    for name, key in (
-        (REFUSAL, "refusals"),
-        (FIRST_REFUSAL, "first_refusals"),
-        (NO_ANSWER, "no_answer"),
-    ):
-        rates: dict[str, JSON] = {
-            group.group: {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
-            for grouping in every
-            for group in grouping.results.get(name, ())
-        }
+    keys = {REFUSAL: "refusals", FIRST_REFUSAL: "first_refusals", NO_ANSWER: "no_answer"}
+    for name, key in keys.items():
+        rates: dict[str, JSON] = {}
+        for grouping in every:
+            for group in grouping.results.get(name, ()):
+                rate = {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
+                rates[group.group] = dict(rate)
         if rates:
             by_name[key] = rates
     return by_name

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,20 +18,8 @@ from pytest_fairness.analysis.family import (
     missing_answers,
     p_lost,
     unequal_refusals,
-    unless_refused,
 )
-from pytest_fairness.analysis.policy import (
-    Decision,
-    Rule,
-    about_names,
-    capped,
-    first_match,
-    needed,
-    too_little,
-    undecided,
-    units,
-    verdict_by,
-)
+from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -41,7 +30,12 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import amount, effect_with_interval, left_without
+from pytest_fairness.analysis.sentences import (
+    amount,
+    effect_with_interval,
+    left_without,
+    would_take,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Ints, read_design
@@ -131,7 +125,7 @@ def analyze_equivalence(
         by=rows.by,
         table=table,
         kind=reading.values.kind,
-        decide=lambda table, rule: _decide(table, rule, alpha),
+        decide=partial(judge_equivalence, alpha=alpha),
         lost=lost,
         total=total,
         p_lost=p_lost(without),
@@ -149,11 +143,9 @@ def analyze_equivalence(
     )
     first, *others = family.judge()
     if refusals is not None:
-        unlike = unequal_refusals(refusals.pairs).tolist()
-        first.decisions[:] = [
-            unless_refused(decision) if un else decision
-            for decision, un in zip(first.decisions, unlike, strict=True)
-        ]
+        unlike = unequal_refusals(refusals.pairs)
+        for at in np.flatnonzero(unlike).tolist():
+            first.decisions[at] = unless_refused(first.decisions[at])
     pairs = family.results(
         [first._replace(table=_tested(first.table, total - lost, alpha)), *others]
     )
@@ -164,12 +156,13 @@ def analyze_equivalence(
         decider = max(shown, key=lambda pair: pair.p_value)
     reasons = reasons_by_group(frame, design, rows.missing)
     method = f"none for equivalence (all pairs must show it); {correction} for differences"
+    words = _sentence(verdict, decider, reading, margin, unit, len(shown), reasons)
     return finding_of(
         frame,
         assertion="equivalent",
         verdict=verdict,
         reason=reason,
-        sentence=f"{verdict}: {_sentence(verdict, decider, reading, margin, unit, len(shown), reasons)}.",
+        sentence=f"{verdict}: {words}.",
         by=", ".join(columns),
         groups=describe_groups(
             design, metric, metric.kind, refused=design.refused, missing=rows.missing
@@ -181,38 +174,6 @@ def analyze_equivalence(
         **rows.facts,
         details={"margin": margin, "margin_unit": unit, "kind_inferred": reading.values.why},
     )
-
-
-def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
-    """See :func:`analyze_equivalence`."""
-    margin = table.beside["margin"]
-    apart = np.abs(table.difference)
-    significant = table.corrected < rule.alpha
-    alarm = significant & (apart > margin)
-
-    def until_inside(table: PairTable, at: int, rule: Rule) -> Decision:
-        half = float(table.difference_high[at] - table.difference_low[at]) / 2
-        now, noun = units(table, at, rule)
-        room = float(margin[at] - apart[at])
-        ways = []
-        if math.isfinite(half) and room > 0:
-            ways = [now * (half / room) ** 2]
-        return undecided(Reason.PRECISION, needed(ways, now, noun))
-
-    decisions = first_match(
-        table,
-        rule,
-        *too_little(table, rule, alarm),
-        (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
-        (alarm & table.single, capped),
-        (alarm, Decision(Verdict.FAIL)),
-        (
-            significant,
-            Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",)),
-        ),
-        (True, until_inside),
-    )
-    return about_names(table, rule, decisions)
 
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
@@ -286,26 +247,10 @@ def _sentence(
             f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes "
             f"{pair.needs}"
         )
-    kind = reading.values.kind
-    own_unit = reading.unit
-    low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
+    allowed = amount(margin, reading.values.kind, reading.unit)
     if unit == "d":
         allowed = f"{margin:g} d"
-    else:
-        allowed = amount(margin, kind, own_unit)
-    confidence = f"{percent(float(str(pair.statistics['interval_confidence'])), 0)}"
-    first = pair.group_1
-    second = pair.group_2
-    apart = pair.difference or 0.0
-    if apart > 0:
-        first, second, apart, low, high = second, first, -apart, -high, -low
-    gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"
-    if apart == 0:
-        gap = f"{first} and {second} are alike on {pair.metric}"
-    sure = f"TOST {p_equals(pair.p_value)}"
-    if low < apart < high:
-        ends = f"{amount(low, kind)} to {amount(high, kind)}"
-        sure = f"{confidence} interval of the difference {ends}, {sure}"
+    gap, sure = _gap(pair, reading)
     if verdict is Verdict.PASS:
         count = "the two groups"
         if pairs != 1:
@@ -315,7 +260,25 @@ def _sentence(
         return f"{gap}, where ±{allowed} would not matter ({sure})"
     if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
-    needs = ""
-    if pair.needs:
-        needs = f"; it would take {pair.needs}"
-    return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){needs}"
+    return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){would_take(pair)}"
+
+
+def _gap(pair: PairResult, reading: Reading) -> tuple[str, str]:
+    """By how much the lower group of *pair* is lower, and how sure that is."""
+    kind = reading.values.kind
+    first = pair.group_1
+    second = pair.group_2
+    apart = pair.difference or 0.0
+    low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
+    if apart > 0:
+        first, second = second, first
+        apart, low, high = -apart, -high, -low
+    gap = f"{first} is {amount(-apart, kind, reading.unit)} lower than {second} on {pair.metric}"
+    if apart == 0:
+        gap = f"{first} and {second} are alike on {pair.metric}"
+    sure = f"TOST {p_equals(pair.p_value)}"
+    if low < apart < high:
+        confidence = percent(float(str(pair.statistics["interval_confidence"])), 0)
+        ends = f"{amount(low, kind)} to {amount(high, kind)}"
+        sure = f"{confidence} interval of the difference {ends}, {sure}"
+    return gap, sure

@@ -7,8 +7,7 @@ refusals and missing answers, which join only where there are any, and only to r
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,15 +18,14 @@ from pytest_fairness.analysis.policy import (
     LOST_ALIKE,
     MARGIN,
     MAX_REFUSAL_DIFFERENCE,
-    MAX_UNSCORED,
     MINIMUM_N,
     Decision,
+    Imputed,
+    Loss,
     Rule,
     judge,
-    milder,
     significant,
     spec_verdict,
-    undecided,
 )
 from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
@@ -37,7 +35,6 @@ from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
 from pytest_fairness.statistics.proportions import clustered_difference, nearly_equal
-from pytest_fairness.words import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +147,9 @@ class Family:
         """The p-values of all members corrected together, with *p* in place of those of the member
         *changed*.
         """
-        family = [
-            p if at == changed else member.table.p_value for at, member in enumerate(self.members)
-        ]
+        family = [member.table.p_value for member in self.members]
+        if changed is not None:
+            family[changed] = p
         joined = correct(
             np.concatenate([*family, *(member.unreported for member in self.members)]),
             self.rule.correction,
@@ -171,11 +168,11 @@ class Family:
         b = table.beside
         rows = table.rows
         if member.kind in RATES and member.favourable is not None and "rate_1" in b:
-            first, two = (
-                (b["rate_1"], b["rate_2"])
-                if member.favourable == 1
-                else (1 - b["rate_1"], 1 - b["rate_2"])
-            )
+            first = b["rate_1"]
+            two = b["rate_2"]
+            if member.favourable != 1:
+                first = 1 - first
+                two = 1 - two
             near, close = nearly_equal(
                 first, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df
             )
@@ -205,66 +202,41 @@ class Family:
         """Return what stands where trials of two groups have no outcome: bounds first, UNSCORED
         where they leave it open.
 
-        A PASS with any lost has to pass with them at both extremes (Horowitz & Manski 2000), or,
-        where both groups lost as many and neither over 5 %, at the quartiles. With over 5 % lost an
-        alarm stands if it remains where they are least favourable to it, by the milder of the two
-        verdicts.
+        A PASS with any lost has to pass with them at both extremes, or, where both groups lost as
+        many and neither over 5 %, at the quartiles. With over 5 % lost an alarm has to remain where
+        they are least favourable to it.
         """
-        member = self.members[at]
-        share = float(np.max(member.lost[place] / np.maximum(member.total[place], 1)))
-        many = share > MAX_UNSCORED
+        loss = self._loss(self.members[at], place)
         if decision.reason is Reason.RAGGED:
             return decision
         if decision.verdict is Verdict.PASS:
-            return self._settled_pass(at, place, decision, share, many=many)
-        if not many:
+            both = [self._imputed(at, place, high, at_random=loss.alike) for high in (True, False)]
+            return loss.settle_pass(decision, both)
+        if not loss.many:
             return decision
-        if decision.verdict in ALARMS:
-            # Least favourable to a difference: the higher group's missing outcomes are the lowest,
-            # and the other way.
-            least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
-            if least is not None and least[1] and least[0].verdict in ALARMS:
-                note = (
-                    f"stands although {percent(share, 0)} of a group's {self.rule.case_noun} have "
-                    f"no {member.noun}: at their worst for it the difference remains"
-                )
-                return replace(milder(decision, least[0]), notes=(*decision.notes, note))
-        return self._unscored(member, share)
-
-    def _settled_pass(
-        self, at: int, place: int, decision: Decision, share: float, *, many: bool
-    ) -> Decision:
-        """Return a PASS if it stands with what is missing, up to *share* of a group, imputed."""
+        if decision.verdict not in ALARMS:
+            return loss.unscored
+        # Least favourable to a difference: the higher group's missing outcomes are the lowest, and
+        # the other way.
         member = self.members[at]
-        alike = not many and member.p_lost.size > 0 and bool(member.p_lost[place] > LOST_ALIKE)
-        imputed = [self._imputed(at, place, high, at_random=alike) for high in (True, False)]
-        comparable = [again[0].verdict for again in imputed if again is not None]
-        if len(comparable) == len(imputed):
-            stands = all(verdict is Verdict.PASS for verdict in comparable)
-        else:
-            stands = not many
-        if stands:
-            return decision
-        if many:
-            return self._unscored(member, share)
-        could = "at their worst they would"
-        if alike:
-            could = "they could"
-        lost = f"{int(member.lost[place].sum())} {self.rule.case_noun}"
-        needs = f"{_with_article(member.noun)} for the {lost} without one: {could} turn the PASS"
-        return undecided(Reason.PRECISION, needs)
+        first_high = bool(member.direction(member.table)[place] < 0)
+        return loss.settle_alarm(decision, self._imputed(at, place, first_high))
 
-    def _unscored(self, member: Member, share: float) -> Decision:
-        """Return that too many outcomes are missing, *share* of a group's, to judge."""
-        needs = (
-            f"{_with_article(member.noun)} for more {self.rule.case_noun}: {percent(share, 0)} of a "
-            "group's have none, and what is missing could turn the verdict"
+    def _loss(self, member: Member, place: int) -> Loss:
+        """Return what the pair in *place* lacks."""
+        loss = Loss(
+            noun=member.noun,
+            cases=self.rule.case_noun,
+            lost=int(member.lost[place].sum()),
+            share=float(np.max(member.lost[place] / np.maximum(member.total[place], 1))),
+            alike=False,
         )
-        return undecided(Reason.UNSCORED, needs)
+        alike = not loss.many and member.p_lost.size > 0 and member.p_lost[place] > LOST_ALIKE
+        return replace(loss, alike=bool(alike))
 
     def _imputed(
         self, at: int, place: int, high: bool, *, at_random: bool = False
-    ) -> tuple[Decision, bool] | None:
+    ) -> Imputed | None:
         """The decision on a pair with what is missing imputed, and whether its difference remains;
         None where that cannot be compared."""
         member = self.members[at]
@@ -277,19 +249,7 @@ class Family:
         sign = np.sign(member.direction(member.table)[place])
         again = np.sign(member.direction(table)[0])
         stands = member.stands and bool(significant(table, self.rule)[0]) and sign in (again, 0.0)
-        return member.decide(table, self.rule_of(member))[0], stands
-
-
-def unless_refused(answered: Decision) -> Decision:
-    """A PASS on the scores of those who got an answer says nothing where one group is refused more
-    often.
-    """
-    if answered.verdict is not Verdict.PASS:
-        return answered
-    return undecided(
-        Reason.DIFFERENTIAL_REFUSAL,
-        "find out why one group is refused more often; scores of answered trials cannot settle it",
-    )
+        return Imputed(member.decide(table, self.rule_of(member))[0], stands)
 
 
 def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bools:
@@ -353,70 +313,92 @@ def too_small(difference: Floats, first: Floats, two: Floats, rule: Rule) -> Boo
 
 def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     """One result a pair of groups; what is unknown (NaN) is None, or left out of ``statistics``."""
-    member, table, decisions, ranked = judged
-    labels = table.labels
-    count = table.first.size
-    unknown = np.full(count, np.nan)
+    member = judged.member
+    table = judged.table
+    names, value, low, high, worse_off = _effects_shown(judged, rule)
+    lows, highs = shown(value, low, high)
+    if member.report is None:
+        statistics = _statistics(member, table)
+    else:
+        statistics = member.report(table)
+    # No group, place −1, is None.
+    labels = np.array([*table.labels, None], dtype=object)
+    columns: dict[str, Iterable[Any]] = {
+        "group_1": labels[table.first],
+        "group_2": labels[table.second],
+        "verdict": [decision.verdict for decision in judged.decisions],
+        "reason": [decision.reason for decision in judged.decisions],
+        "needs": [decision.needs for decision in judged.decisions],
+        "notes": [decision.notes for decision in judged.decisions],
+        "spec_verdict": _spec_verdicts(member, table, rule),
+        "p_row": table.p_row.tolist(),
+        "p_cluster": _nullable(table.p_cluster),
+        "p_value": table.p_value.tolist(),
+        "corrected_p_value": table.corrected.tolist(),
+        "effect": value.tolist(),
+        "effect_name": names,
+        "effect_low": lows,
+        "effect_high": highs,
+        "difference": _nullable(table.difference),
+        "worse_off": labels[worse_off],
+        "test": table.test,
+        "scope": np.where(table.single, "labels", "names").tolist(),
+        "mde": _nullable(_mdes(member, table, rule)),
+        "statistics": statistics,
+    }
+    results = []
+    for row in zip(*columns.values(), strict=True):
+        fields = dict(zip(columns, row, strict=True))
+        results.append(PairResult(metric=member.name, alarm_only=member.alarm_only, **fields))
+    return results
+
+
+def _effects_shown(
+    judged: Judged, rule: Rule
+) -> tuple[Sequence[str], Floats, Floats, Floats, Ints]:
+    """The effect that decided on each pair: its name, value and interval, and who is worse off."""
+    member, table, _, ranked = judged
     names, value, low, high = table.largest(MARGIN)
     worse_off = _worse_off(member, table, rule)
-    if ranked is not None:
-        worst, chosen = ranked
-        of_worst, *ends = worst.largest(MARGIN)
-        value, low, high = (
-            np.where(chosen, new, old) for old, new in zip((value, low, high), ends, strict=True)
-        )
-        names = [
-            f"{of_worst[at]}{WORST_RANK}" if chosen[at] else name for at, name in enumerate(names)
-        ]
-        below = (value < 0) == member.lower_is_worse
-        lower = np.where(below, table.first, table.second)
-        # Labels are no better or worse, and what is refused most often is none of them.
-        worse_off = np.where(
-            chosen & (member.kind is not OutcomeKind.CATEGORICAL) & (value != 0), lower, worse_off
-        )
-    lows, highs = shown(value, low, high)
-    spec_p, spec_size = (
-        table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect")
-    )
-    statistics = _statistics(member, table) if member.report is None else member.report(table)
+    if ranked is None:
+        return names, value, low, high, worse_off
+    worst, chosen = ranked
+    of_worst, worst_value, worst_low, worst_high = worst.largest(MARGIN)
+    value = np.where(chosen, worst_value, value)
+    low = np.where(chosen, worst_low, low)
+    high = np.where(chosen, worst_high, high)
+    names = list(names)
+    for at in np.flatnonzero(chosen).tolist():
+        names[at] = f"{of_worst[at]}{WORST_RANK}"
+    below = (value < 0) == member.lower_is_worse
+    lower = np.where(below, table.first, table.second)
+    # Labels are no better or worse, and what is refused most often is none of them.
+    graded = member.kind is not OutcomeKind.CATEGORICAL
+    worse_off = np.where(chosen & graded & (value != 0), lower, worse_off)
+    return names, value, low, high, worse_off
+
+
+def _spec_verdicts(member: Member, table: PairTable, rule: Rule) -> list[Verdict | None]:
+    """The literal specification's verdict on each pair; None where its test was not made."""
+    count = table.first.size
+    unknown = np.full(count, np.nan)
+    p = table.beside.get("spec_p_value", unknown)
+    size = table.beside.get("spec_effect", unknown).tolist()
+    least = table.trials.min(axis=1).astype(int).tolist()
+    tests = member.spec_tests or count
+    verdicts: list[Verdict | None] = [None] * count
+    for at in np.flatnonzero(~np.isnan(p)).tolist():
+        verdicts[at] = spec_verdict(float(p[at]), tests, size[at], least[at], rule.minimum)
+    return verdicts
+
+
+def _mdes(member: Member, table: PairTable, rule: Rule) -> Floats:
+    """The smallest effect that each pair finds; NaN where that is not known."""
     if member.mde is not None:
-        mde = member.mde
-    elif member.report:
-        mde = unknown
-    else:
-        mde = _mde(table, rule)
-    mdes, p_cluster, difference = map(_nullable, (mde, table.p_cluster, table.difference))
-    least = table.trials.min(axis=1).tolist()
-    single = table.single.tolist()
-    return [
-        PairResult(
-            group_1=labels[table.first[at]],
-            group_2=labels[table.second[at]],
-            metric=member.name,
-            verdict=decision.verdict,
-            reason=decision.reason,
-            spec_verdict=None if np.isnan(spec_p[at])
-            else spec_verdict(spec_p[at], member.spec_tests or count, spec_size[at], int(least[at]), rule.minimum),
-            alarm_only=member.alarm_only,
-            p_row=float(table.p_row[at]),
-            p_cluster=p_cluster[at],
-            p_value=float(table.p_value[at]),
-            corrected_p_value=float(table.corrected[at]),
-            effect=float(value[at]),
-            effect_name=names[at],
-            effect_low=lows[at],
-            effect_high=highs[at],
-            difference=difference[at],
-            worse_off=labels[int(worse_off[at])] if worse_off[at] >= 0 else None,
-            test=table.test[at],
-            scope="labels" if single[at] else "names",
-            mde=mdes[at],
-            needs=decision.needs,
-            statistics=statistics[at],
-            notes=decision.notes,
-        )
-        for at, decision in enumerate(decisions)
-    ]  # fmt: skip
+        return member.mde
+    if member.report is not None:
+        return np.full(table.first.size, np.nan)
+    return _mde(table, rule)
 
 
 def shown(
@@ -429,21 +411,48 @@ def shown(
     return _nullable(np.where(usable, low, np.nan)), _nullable(np.where(usable, high, np.nan))
 
 
-def _with_article(noun: str) -> str:
-    if noun[0] in "aeiou":
-        return f"an {noun}"
-    return f"a {noun}"
-
-
 def _nullable(column: Floats) -> list[float | None]:
     """The numbers as Python's own, ``None`` for NaN."""
-    return [None if number != number else number for number in column.tolist()]  # noqa: PLR0124 - NaN is not itself
+    numbers: list[float | None] = column.tolist()
+    for at in np.flatnonzero(np.isnan(column)).tolist():
+        numbers[at] = None
+    return numbers
 
 
 def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     """Everything reported beside the verdict, a dictionary a pair, without what is unknown for that
     pair.
     """
+    statistics: dict[str, list[Any]] = {}
+    complete = True
+    for name, values in _reported(member, table).items():
+        unknown = np.isnan(values)
+        if not unknown.all():
+            statistics[name] = values.tolist()
+            complete = complete and not unknown.any()
+    gaps = statistics.get("largest_gap_category", [])
+    for at, code in enumerate(gaps):
+        if code == code:  # noqa: PLR0124 - NaN, which is not itself, is left out below
+            gaps[at] = member.categories[int(code)]
+    for name, counts in (("trials", table.trials), ("clusters", table.clusters)):
+        for column, group in enumerate(("1", "2")):
+            statistics[f"{name}_{group}"] = counts[:, column].astype(int).tolist()
+    statistics = {"by": [member.by] * table.first.size, **statistics}
+    reports = [
+        dict(zip(statistics, pair, strict=True)) for pair in zip(*statistics.values(), strict=True)
+    ]
+    if complete:
+        return reports
+    return list(map(_without_nan, reports))
+
+
+def _without_nan(report: dict[str, JSON]) -> dict[str, JSON]:
+    """*report* without what is NaN, which is not itself."""
+    return {name: value for name, value in report.items() if value == value}  # noqa: PLR0124
+
+
+def _reported(member: Member, table: PairTable) -> dict[str, Floats]:
+    """The figures of all pairs, a column each; NaN where one is unknown."""
     recurring = table.part_clusters < table.units.min(axis=1) - 1e-9
     columns = {
         **table.beside,
@@ -460,35 +469,11 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
         )
         columns |= {"risk_difference_90_low": low, "risk_difference_90_high": high}
     if len(table.effect_names) > 1:
+        lost = np.isnan(table.ragged)
         for column, key in enumerate(("hedges_g", "d_from_cliffs_delta")):
-            for end, values in (("low", table.low), ("high", table.high)):
-                columns[f"{key}_{end}"] = np.where(
-                    np.isnan(table.ragged), np.nan, values[:, column]
-                )
-    statistics: dict[str, list[Any]] = {}
-    complete = True
-    for name, values in columns.items():
-        unknown = np.isnan(values)
-        if not unknown.all():
-            statistics[name] = values.tolist()
-            complete = complete and not unknown.any()
-    for column, group in enumerate(("1", "2")):
-        statistics[f"trials_{group}"] = table.trials[:, column].astype(int).tolist()
-    for column, group in enumerate(("1", "2")):
-        statistics[f"clusters_{group}"] = table.clusters[:, column].astype(int).tolist()
-    if "largest_gap_category" in statistics:
-        statistics["largest_gap_category"] = [
-            gap if math.isnan(gap) else member.categories[int(gap)]
-            for gap in statistics["largest_gap_category"]
-        ]
-    reports = []
-    for pair in zip(*statistics.values(), strict=True):
-        report = {"by": member.by, **dict(zip(statistics, pair, strict=True))}
-        if not complete:
-            # NaN is not itself.
-            report = {name: value for name, value in report.items() if value == value}  # noqa: PLR0124
-        reports.append(report)
-    return reports
+            columns[f"{key}_low"] = np.where(lost, np.nan, table.low[:, column])
+            columns[f"{key}_high"] = np.where(lost, np.nan, table.high[:, column])
+    return columns
 
 
 def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:

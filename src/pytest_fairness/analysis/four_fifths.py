@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
+from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
-    MINIMUM_N,
-    TRIVIAL,
+    PRACTICAL,
+    TOO_LITTLE,
     Decision,
     Rule,
     about_names,
@@ -22,6 +22,7 @@ from pytest_fairness.analysis.policy import (
     undecided,
     verdict_by,
 )
+from pytest_fairness.analysis.policy import judge_ratio as decide
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -32,7 +33,12 @@ from pytest_fairness.analysis.reading import (
     nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import effect_with_interval, left_without, lost_words
+from pytest_fairness.analysis.sentences import (
+    effect_with_interval,
+    left_without,
+    lost_words,
+    would_take,
+)
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import (
     JSON,
@@ -51,12 +57,9 @@ from pytest_fairness.statistics.arrays import (
     Ints,
     Membership,
     Values,
-    refuse_text_numbers,
     require_frame,
-    row_name,
 )
 from pytest_fairness.statistics.compare import Metric, describe_groups
-from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.layout import Pairs
 from pytest_fairness.statistics.pair_table import PairTable, combine
 from pytest_fairness.statistics.proportions import (
@@ -72,14 +75,8 @@ from pytest_fairness.words import enumerated, p_equals, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.scorers.outcome import Outcome
 
 HIGHEST = "highest"
-PRACTICAL = 0.9
-"""A ratio from here on does not matter in practice, where less than nearly everybody is favoured."""
-TOO_LITTLE = "apart by more than chance, too little to matter"
-LEAST_RATIO = 2 / 3
-"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
 
 
 def analyze_four_fifths(
@@ -146,12 +143,10 @@ def analyze_four_fifths(
     ]
     design = every[0].design
     rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
-    beside = [
-        member
-        for compared in every
-        for member in missing_answers(compared.rows.by, compared.design, compared.rows.missing)
-    ]
-    family = Family([*(compared.member for compared in every), *beside], rule)
+    members = [compared.member for compared in every]
+    for compared in every:
+        members += missing_answers(compared.rows.by, compared.design, compared.rows.missing)
+    family = Family(members, rule)
     pairs = family.results(family.judge())
     decider = deciding_pair(pairs)
     called = ", ".join(columns)
@@ -191,67 +186,7 @@ def analyze_four_fifths(
     )
 
 
-# ---------------------------------------------------------------- decisions
-
-
-def read_decisions(
-    frame: pd.DataFrame,
-    outcome: str | Callable[..., Any] | Outcome,
-    favourable: object,
-    scorers: Mapping[str, Any] | None,
-) -> tuple[str, Floats, Bools]:
-    """The outcome's name, 1 where it is favourable, and where there is an outcome.
-
-    Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError
-    for a value among yes and no that is neither: it would silently count as unfavourable.
-    """
-    from pytest_fairness.scorers import outcome_of
-
-    outcome_read = outcome_of(frame, outcome, scorers)
-    series = outcome_read.values
-    present = ~series.isna().to_numpy()
-    if callable(favourable):
-        chosen = [
-            held and bool(favourable(value)) for value, held in zip(series, present, strict=True)
-        ]
-        return outcome_read.name, np.array(chosen, dtype=np.float64), present
-    wanted = [favourable]
-    if isinstance(favourable, Collection) and not isinstance(favourable, str):
-        wanted = list(favourable)
-    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
-    if yes.any():
-        if favourable is True:
-            _refuse_neither(frame, outcome_read.name, series, present)
-    else:
-        if favourable is True:
-            refuse_text_numbers(outcome_read.name, series)
-        _refuse_absent(favourable, outcome_read.name, series[present])
-    return outcome_read.name, yes.astype(np.float64), present
-
-
-def _refuse_neither(frame: pd.DataFrame, name: str, series: pd.Series[Any], present: Bools) -> None:
-    """Raise FrameError for the first value that is neither true nor false."""
-    values = series.to_numpy(dtype=object)
-    for row in np.flatnonzero(present).tolist():
-        value = values[row]
-        is_number = isinstance(value, (bool, np.bool_, int, float, np.number))
-        if not is_number or value not in (0, 1):
-            raise FrameError(
-                f"column {name!r}, {row_name(frame, row)}: {value!r} is neither True nor False; "
-                "correct it, make it a missing value, or name the favourable decision with "
-                "favourable=…"
-            )
-
-
-def _refuse_absent(favourable: object, name: str, answers: pd.Series[Any]) -> None:
-    """Raise UsageError where no answer is *favourable* and the answers are not yes and no."""
-    labels = answers.drop_duplicates().tolist()
-    if any(label not in (0, 1) for label in labels):
-        seen = ", ".join(repr(label) for label in labels[:8])
-        raise UsageError(
-            f"favourable={favourable!r} never occurs in {name!r}, which holds {seen}: name the "
-            "value that is the favourable decision"
-        )
+# ---------------------------------------------------------------- pairs with the reference
 
 
 @dataclass(frozen=True)
@@ -475,6 +410,12 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
     x1, n1, x2, n2 = (
         int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
+    z = -ratio.z
+    if x1 * n2 <= x2 * n1:
+        z = ratio.z
+    of_table = {
+        key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
+    }
     return {
         "impact_ratio": ratio.ratio,
         "impact_ratio_low": ratio.ratio_low,
@@ -487,75 +428,15 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
         "favourable_2": x2,
         "n_2": n2,
         "rate_2": x2 / n2,
-        "z": ratio.z if x1 * n2 <= x2 * n1 else -ratio.z,
+        "z": z,
         "standard_deviations": deviations(float(table.p_value[at])),
         "fisher_p_value": ratio.fisher,
         "smallest_expected_count": ratio.smallest_expected,
         "shortfall": ratio.shortfall,
         "flip_flop": ratio.flip_flop,
         "below_four_fifths": ratio.below,
-        **{
-            key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
-        },
+        **of_table,
     }
-
-
-# ---------------------------------------------------------------- the rule
-
-
-def decide(
-    ratio: ImpactRatio,
-    q: float,
-    *,
-    alpha: float,
-    practical: float = PRACTICAL,
-    bare: bool = False,
-    cases: str = "cases",
-) -> Decision:
-    """The rule: the ratio, significance after correction, whether one decision more would turn it,
-    and whether what is significant matters in practice."""
-    if bare:
-        return Decision(Verdict.FAIL if ratio.below else Verdict.PASS)
-    if ratio.x_high == 0:
-        return undecided(
-            Reason.PRECISION, "favourable decisions in some group: without any there is no ratio"
-        )
-    if ratio.below:
-        if q < alpha and not ratio.flip_flop:
-            return Decision(Verdict.FAIL)
-        why = "the difference is within chance"
-        if ratio.flip_flop:
-            why = "one decision more would turn it round"
-        return undecided(
-            Reason.SMALL_NUMBERS,
-            f"more {cases} in the smaller group",
-            f"below four fifths, but {why}",
-        )
-    beyond = q < alpha
-    if beyond and matters(ratio, practical):
-        return Decision(
-            Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",)
-        )
-    fewest = min(ratio.n_low, ratio.n_high)
-    least = MINIMUM_N[OutcomeKind.BINARY]
-    if fewest < least:
-        return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
-    if ratio.low_90 >= LEAST_RATIO:
-        return Decision(Verdict.PASS, notes=(TOO_LITTLE,) if beyond else ())
-    needs = f"more {cases}, until the interval of the ratio stays above two thirds"
-    return undecided(Reason.PRECISION, needs, "the interval reaches below two thirds")
-
-
-def matters(ratio: ImpactRatio, practical: float) -> bool:
-    """Return whether the two rates differ by what matters in practice: their ratio is below
-    *practical*, or nearly everybody is favoured in one group, and the odds of being rejected in the
-    other are not nearly the same.
-
-    Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
-    """
-    under = ratio.under(Fraction(practical).limit_denominator(10**6))
-    nearly_all = 10 * ratio.x_high > 9 * ratio.n_high
-    return under or (nearly_all and ratio.log_odds * LOGIT_TO_D >= TRIVIAL)
 
 
 # ---------------------------------------------------------------- words
@@ -579,9 +460,7 @@ def four_fifths_sentence(
             f"{left_without(decider, 'a decision', cases, missing or {})}."
         )
     if decider is None or "impact_ratio" not in decider.statistics:
-        needs = ""
-        if decider is not None and decider.needs:
-            needs = f": it would take {decider.needs}"
+        needs = would_take(decider, ": it would take ")
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
     s = _numbers(decider)
     if s["rate_1"] == s["rate_2"] == 0:
@@ -589,33 +468,37 @@ def four_fifths_sentence(
             f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no "
             "ratio."
         )
-    worse, better = decider.group_1, decider.group_2
-    worse_rate, better_rate = _rate(s, 1), _rate(s, 2)
-    if decider.worse_off == decider.group_2:
-        worse, better = better, worse
-        worse_rate, better_rate = better_rate, worse_rate
-    rates = (
-        f"the favourable rate of {worse} on {decider.metric} is {worse_rate}, that of {better} "
-        f"{better_rate}: an impact ratio of {s['impact_ratio']:.2f}"
-    )
-    text = f"{verdict}: {rates}, {_side(decider, verdict)} ({_certainty(decider, s)})"
+    text = f"{verdict}: {_rates(decider, s)}, {_side(decider, verdict)} ({_certainty(decider, s)})"
     if verdict is Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
     if verdict is Verdict.INCONCLUSIVE:
         because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
         if reason is Reason.UNSCORED:
             because = f"too many {cases} have no decision"
-        needs = ""
-        if decider.needs:
-            needs = f"it would take {decider.needs}"
-        return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
+        if because:
+            text = f"{text}; {because}"
+        return f"{text}{would_take(decider)}."
     lack = ""
     if s["shortfall"] >= 0.05:
+        worse = decider.worse_off or decider.group_1
         lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more"
     basis = ""
     if clusters != "rows":
         basis = f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
+
+
+def _rates(pair: PairResult, numbers: Mapping[str, float]) -> str:
+    """Return both favourable rates, the lower first, and their ratio."""
+    worse, better = pair.group_1, pair.group_2
+    worse_rate, better_rate = _rate(numbers, 1), _rate(numbers, 2)
+    if pair.worse_off == pair.group_2:
+        worse, better = better, worse
+        worse_rate, better_rate = better_rate, worse_rate
+    return (
+        f"the favourable rate of {worse} on {pair.metric} is {worse_rate}, that of {better} "
+        f"{better_rate}: an impact ratio of {numbers['impact_ratio']:.2f}"
+    )
 
 
 def _rate(numbers: Mapping[str, float], place: int) -> str:
@@ -649,17 +532,15 @@ def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
 
 def _in_words(pair: PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
-    effect = (
-        "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
-        "{impact_ratio_high:.3f})"
-    )
-    ratio = ""
+    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
     if "impact_ratio" in numbers:
-        ratio = effect.format(**numbers)
-    of_rates = effect_with_interval(
-        pair.effect_name, pair.effect, pair.effect_low, pair.effect_high
-    )
-    return f"z = {numbers['z']:.4f} SD" if "z" in numbers else "", ratio or of_rates
+        effect = (
+            "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
+            "{impact_ratio_high:.3f})"
+        ).format(**numbers)
+    if "z" in numbers:
+        return f"z = {numbers['z']:.4f} SD", effect
+    return "", effect
 
 
 def _numbers(pair: PairResult) -> dict[str, float]:

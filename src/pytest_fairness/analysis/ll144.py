@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_fairness.analysis.four_fifths import read_decisions
+from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.errors import unknown as unknown_name
 from pytest_fairness.model import OutcomeKind
@@ -154,9 +154,9 @@ def ll144_tables(
         pairs = zip(labels[SEX], labels[RACE], strict=True)
         labels[BOTH] = pd.Series([f"{sex} × {race}" for sex, race in pairs], dtype=object)
     justified = {str(key): str(why) for key, why in (exclude or {}).items()}
-    tables = {
-        what: _table(hit[used], column[used].tolist(), justified) for what, column in labels.items()
-    }
+    tables = {}
+    for what, column in labels.items():
+        tables[what] = _table(hit[used], column[used].tolist(), justified)
     if BOTH in tables:
         tables[BOTH] = _ordered(tables[BOTH], tables[SEX], tables[RACE])
     _check_exclusions(tables, justified)
@@ -200,12 +200,15 @@ def _categories(
 
     nobody = {"", *(label.strip().lower() for label in unknown)}
     labels = require_column(frame, column, what)
-    texts = [
-        "" if missing else str(label).strip()
-        for label, missing in zip(labels, labels.isna(), strict=True)
-    ]
+    texts: list[str | None] = []
+    for label, missing in zip(labels, labels.isna(), strict=True):
+        text = str(label).strip()
+        if missing or text.lower() in nobody:
+            texts.append(None)
+        else:
+            texts.append(text)
     # As objects: pandas' own texts cannot hold half a surrogate pair.
-    return pd.Series([None if text.lower() in nobody else text for text in texts], dtype=object)
+    return pd.Series(texts, dtype=object)
 
 
 def _check_statement(frame: pd.DataFrame, data: str, source: str) -> None:
@@ -263,32 +266,31 @@ def _outcome(
         raise UsageError(f"rate={rate!r}: it is one of auto, {SELECTION}, {SCORING}")
     read_outcome = outcome_of(frame, outcome, scorers)
     values = read_outcome.values
-    if favourable is None and (
-        read_outcome.kind is OutcomeKind.REFUSAL or read_outcome.name == "refused"
-    ):
+    refusing = read_outcome.kind is OutcomeKind.REFUSAL or read_outcome.name == "refused"
+    if favourable is None and refusing:
         raise UsageError(
             "a refusal is no selection: say with favourable= which value is the favourable one"
         )
     yes_no = read_outcome.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
-    numeric = is_numeric_dtype(values)
     if rate == "auto":
         rate = SCORING
         if yes_no or favourable is not None:
             rate = SELECTION
     flags = {name: _flag(frame, name) for name in ("refused", "undetermined")}
     if rate == SELECTION:
-        _, chosen, present = read_decisions(
-            frame, read_outcome, True if favourable is None else favourable, scorers
-        )
+        if favourable is None:
+            favourable = True
+        _, chosen, present = read_decisions(frame, read_outcome, favourable, scorers)
         refused = flags["refused"] & ~flags["undetermined"]
+        selected = np.where(refused, 0.0, chosen)
         return (
             read_outcome.name,
             rate,
-            np.where(refused, 0.0, chosen),
+            selected,
             (present & ~flags["undetermined"]) | refused,
             False,
         )
-    if not numeric:
+    if not is_numeric_dtype(values):
         refuse_text_numbers(read_outcome.name, values, labels=False)
         seen = listed(repr(value) for value in values.dropna().drop_duplicates().tolist()[:8])
         raise UsageError(
@@ -339,13 +341,16 @@ def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) 
     why = [justified.get(category, "") for category in places]
     included = np.array([not reason for reason in why], dtype=np.bool_)
     highest = float(rate[included].max(initial=0.0))
+    ratio = np.full(rate.size, np.nan)
+    if highest:
+        ratio[included] = rate[included] / highest
     return pd.DataFrame(
         {
             "category": pd.Series(list(places), dtype=object),
             "applicants": applicants,
             "selected": selected,
             "rate": rate,
-            "impact_ratio": np.where(included, rate / highest, np.nan) if highest else np.nan,
+            "impact_ratio": ratio,
             "share": applicants / applicants.sum(),
             "excluded": pd.Series(why, dtype=object),
         }

@@ -48,23 +48,18 @@ def trials_from(
     import pandas as pd
 
     if isinstance(group, str):
-        groups = {group: group}
-    else:
-        groups = dict(group)
+        group = {group: group}
+    groups = dict(group)
     meant = {**groups, "name": name, "template": template, "reply": reply, "endpoint": endpoint}
-    for what, column in [*meant.items(), *((score, score) for score in scores)]:
-        if column is not None and column not in frame.columns:
-            raise FrameError(_not_there(frame, what, column))
-    columns: dict[str, Any] = {
-        what: _complete(frame, column, what) for what, column in groups.items()
-    }
-    if name is None:
-        columns["name"] = list(range(len(frame)))
-    else:
+    _require_columns(frame, [*meant.items(), *zip(scores, scores, strict=True)])
+    columns: dict[str, Any] = {}
+    for what, column in groups.items():
+        columns[what] = _complete(frame, column, what)
+    columns["name"] = list(range(len(frame)))
+    columns["template"] = ["one"] * len(frame)
+    if name is not None:
         columns["name"] = _complete(frame, name, "name")
-    if template is None:
-        columns["template"] = ["one"] * len(frame)
-    else:
+    if template is not None:
         columns["template"] = _complete(frame, template, "template")
     if endpoint is not None:
         columns["endpoint"] = columns["model"] = _complete(frame, endpoint, "endpoint")
@@ -82,12 +77,18 @@ def trials_from(
     return table
 
 
+def _require_columns(frame: pd.DataFrame, meant: Sequence[tuple[str, str | None]]) -> None:
+    """Raise FrameError for a column that is not there; *meant*: what each is for, None for none."""
+    for what, column in meant:
+        if column is not None and column not in frame.columns:
+            raise FrameError(_not_there(frame, what, column))
+
+
 def _not_there(frame: pd.DataFrame, what: str, column: str) -> str:
     columns = [str(column) for column in frame.columns]
-    near = (
-        difflib.get_close_matches(column, columns, n=3)
-        or [title for title in columns if column.lower() in title.lower()][:3]
-    )
+    near = difflib.get_close_matches(column, columns, n=3)
+    if not near:
+        near = [title for title in columns if column.lower() in title.lower()][:3]
     missing = f"there is no column {column!r} for the {what}"
     if near:
         return f"{missing}; did you mean {' or '.join(map(repr, near))}?"
@@ -122,7 +123,12 @@ def _status(text: str | None, refused: bool) -> Status:
 
 
 def _of_replies(replies: list[Any]) -> dict[str, Any]:
-    texts = [reply if isinstance(reply, str) else None for reply in replies]
+    texts: list[str | None] = []
+    errors: list[str | None] = []
+    for reply in replies:
+        is_text = isinstance(reply, str)
+        texts.append(reply if is_text else None)
+        errors.append(None if is_text else "the log has no text")
     if not any(texts):
         raise FrameError(
             "no row has a reply that is text: name the column of what the model answered"
@@ -132,7 +138,7 @@ def _of_replies(replies: list[Any]) -> dict[str, Any]:
     return {
         "reply": texts,
         "status": [str(value) for value in status],
-        "error": ["the log has no text" if text is None else None for text in texts],
+        "error": errors,
         "refused": refused,
         "undetermined": [value in (Status.ERROR, Status.EMPTY) for value in status],
     }

@@ -91,19 +91,13 @@ class PlannedDesign:
             raise UsageError(
                 f"rate={rate!r}: only yes/no outcomes have a rate, and {chosen} is none"
             )
-        if levels is not None and chosen not in LEVELS:
-            raise UsageError(
-                f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels"
-            )
-        least, most, usual = LEVELS.get(chosen, (0, 0, 0))
-        if levels is not None and not least <= levels <= most:
-            few = ""
-            if levels == 2:
-                few = "; two levels are a yes/no outcome: kind='binary'"
-            raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
+        _check_levels(chosen, levels)
+        *_, usual = LEVELS.get(chosen, (0, 0, 0))
         if not 0 <= icc < 1:
             raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
-        _require_probabilities(alpha=alpha, rate=0.5 if rate is None else rate)
+        _require_probabilities(alpha=alpha)
+        if rate is not None:
+            _require_probabilities(rate=rate)
         if not (effect > 0 and math.isfinite(effect)):
             raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
         if chosen is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
@@ -169,14 +163,17 @@ def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
 
     The clusters are the names, or the replies where there is one name.
     """
-    clusters, rows, icc = (
-        (design.rows, 1, 0.0) if design.labels else (design.names, design.rows, design.icc)
-    )
-    if clusters < 2:
-        return None
     sample = Sample(
-        clusters=clusters, rows=rows, icc=icc, labels=design.labels, blocks=design.templates
+        clusters=design.names,
+        rows=design.rows,
+        icc=design.icc,
+        labels=design.labels,
+        blocks=design.templates,
     )
+    if design.labels:
+        sample = replace(sample, clusters=design.rows, rows=1, icc=0.0)
+    if sample.clusters < 2:
+        return None
     if design.kind in RATES:
         return draw_rates(
             sample, effect, design.rate, favourable=design.kind is OutcomeKind.BINARY, draws=draws
@@ -184,11 +181,10 @@ def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
     if design.kind is OutcomeKind.ORDINAL:
         return draw_ratings(sample, effect, design.levels, draws)
     if design.kind is OutcomeKind.CATEGORICAL:
+        fewer = 4
         if draws == DRAWS:
-            some = draws // 2
-        else:
-            some = draws // 4
-        return draw_labels(sample, effect, design.levels, some, intervals=effect == 0)
+            fewer = 2
+        return draw_labels(sample, effect, design.levels, draws // fewer, intervals=effect == 0)
     return draw_scores(sample, effect, draws)
 
 
@@ -275,9 +271,9 @@ def plan_sample(
 
     def design(number: int) -> PlannedDesign:
         """With so many names, or so many templates where the names are given."""
-        return planned.sized(
-            *((number, templates) if names is None else (names, number)), repetitions
-        )
+        if names is None:
+            return planned.sized(number, templates, repetitions)
+        return planned.sized(names, number, repetitions)
 
     def enough(number: int, draws: int) -> bool:
         return detected(design(number), effect, draws) >= power
@@ -287,24 +283,14 @@ def plan_sample(
 
     if names is None:
         fewest = _smallest(enough, 2)
-        if fewest is None and effect <= TRIVIAL:
-            why = (
-                f"an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; look "
-                "for a larger effect"
-            )
-            raise UsageError(f"effect={effect!r}: {why}")
         if fewest is None:
-            raise UsageError(
-                f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger "
-                "effect"
-            )
+            raise _no_names(effect)
         least = max(fewest, math.ceil(minimum / (templates * repetitions)), RECOMMENDED_CLUSTERS)
-        number = _smallest(passes, least) or least
         if least > fewest:
             notes.append(
                 f"{count(fewest, 'name')} would find the effect; at least {least} are planned, so "
-                "that the minimum "
-                f"sample size holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
+                f"that the minimum sample size holds and at least {RECOMMENDED_CLUSTERS} names "
+                "speak for a group"
             )
     else:
         _require_one(" a group", names=names)
@@ -313,15 +299,14 @@ def plan_sample(
             most = percent(detected(design(AT_MOST), effect), 0)
             raise UsageError(
                 f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs "
-                "only; it takes more "
-                "names"
+                "only; it takes more names"
             )
         least = fewest
-        number = _smallest(passes, least) or least
         if names == 1:
             notes.append(
                 "one name a group: the result is about that name, and its FAIL is capped at FLAG"
             )
+    number = _smallest(passes, least) or least
     chosen = design(number)
     passing = passed(chosen)
     if number > least:
@@ -352,6 +337,33 @@ def plan_sample(
         pass_probability=passing,
         notes=tuple(notes),
     )
+
+
+def _check_levels(kind: OutcomeKind, levels: int | None) -> None:
+    """Raise UsageError for so many *levels* as the kind does not have."""
+    if levels is None:
+        return
+    if kind not in LEVELS:
+        raise UsageError(
+            f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels"
+        )
+    least, most, _ = LEVELS[kind]
+    if not least <= levels <= most:
+        few = ""
+        if levels == 2:
+            few = "; two levels are a yes/no outcome: kind='binary'"
+        raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
+
+
+def _no_names(effect: float) -> UsageError:
+    """Return that no number of names finds *effect*, and why."""
+    why = f"it takes over {AT_MOST} names a group; look for a larger effect"
+    if effect <= TRIVIAL:
+        why = (
+            f"an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; look for "
+            "a larger effect"
+        )
+    return UsageError(f"effect={effect!r}: {why}")
 
 
 def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:
@@ -460,7 +472,14 @@ def assess_design(
     minimum = MINIMUM_N[planned.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not
     # count either.
-    rows = max(trials // (people * repetitions if repeats else people), 1)
+    told = repetitions
+    copies = 1
+    notes: tuple[str, ...] = ()
+    if repeats:
+        told = 0
+        copies = repetitions
+        notes = ("at temperature 0 repetitions tell nothing more; names and templates do",)
+    rows = max(trials // (people * copies), 1)
     if repeats and people < 2:
         trials = rows
     here = replace(planned, names=people, templates=templates, rows=rows, trials=trials)
@@ -469,6 +488,9 @@ def assess_design(
         draws = ROUGH
     passing = passed(here, draws)
     enough = here.trials >= minimum
+    needs = ""
+    if passing < LIKELY and not rough:
+        needs = _ways(here, told)
     why = {
         f"{here.trials} of at least {minimum} trials a group": not enough,
         "a single name or label a group: FAIL is capped at FLAG": here.labels,
@@ -482,10 +504,8 @@ def assess_design(
         can_pass=enough and passing >= OUT_OF_REACH,
         can_fail=enough and not here.labels,
         why="; ".join(text for text, holds in why.items() if holds),
-        needs=_ways(here, 0 if repeats else repetitions) if passing < LIKELY and not rough else "",
-        notes=("at temperature 0 repetitions tell nothing more; names and templates do",)
-        if repeats
-        else (),
+        needs=needs,
+        notes=notes,
     )
 
 

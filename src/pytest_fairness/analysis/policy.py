@@ -4,6 +4,8 @@ INCONCLUSIVE.
 Written once, for a whole table of pairs. A verdict is never read off a p-value alone: absence of
 significance is not evidence of fairness, so PASS needs the 90 % interval of every effect inside the
 margin (two one-sided tests at 5 %; Schuirmann 1987). See ``docs/verdicts.md``.
+
+Each rule is a table of conditions and decisions, of which the first that holds decides.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,7 +32,10 @@ from pytest_fairness.model import (
     deciding_pair,
 )
 from pytest_fairness.statistics.arrays import Bools
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.gaps import ArmContrast
 from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.statistics.proportions import ImpactRatio
 from pytest_fairness.words import percent
 
 MINIMUM_N = dict.fromkeys(OutcomeKind, 30) | {OutcomeKind.BINARY: 50, OutcomeKind.CATEGORICAL: 50}
@@ -58,6 +64,15 @@ CONTRARY = (
 )
 UNLIKE = 0.01
 """p of equal spreads below which a PASS says that the groups are spread unlike."""
+PRACTICAL = 0.9
+"""A ratio from here on does not matter in practice, unless nearly everybody is favoured."""
+TOO_LITTLE = "apart by more than chance, too little to matter"
+LEAST_RATIO = 2 / 3
+"""A PASS by four fifths needs the lower end of the ratio's 90 % interval to reach this: four fifths
+of four fifths is .64."""
+LEAST_WIN_RATIO = 0.8
+"""Win rates with a ratio below this are no trifle: a significant difference is at least a FLAG."""
+IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,11 @@ class Decision:
     reason: Reason | None = None
     needs: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def unusable(self) -> bool:
+        """Return whether the data cannot be used."""
+        return self.reason is not None and self.reason.unusable
 
 
 def milder(first: Decision, second: Decision) -> Decision:
@@ -117,7 +137,9 @@ def verdict_by(decider: PairResult | None) -> tuple[Verdict, Reason | None]:
     """As :func:`assertion_verdict`, from the pair that decides: none is more severe than it."""
     if decider is None:
         return Verdict.INCONCLUSIVE, None
-    return decider.verdict, decider.reason if decider.verdict is Verdict.INCONCLUSIVE else None
+    if decider.verdict is Verdict.INCONCLUSIVE:
+        return decider.verdict, decider.reason
+    return decider.verdict, None
 
 
 def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int) -> Verdict | None:
@@ -183,10 +205,13 @@ def first_match(table: PairTable, rule: Rule, *rows: Row) -> list[Decision]:
     """
     fits = np.stack([np.broadcast_to(holds, table.first.size) for holds, _ in rows])
     decided = [rows[at][1] for at in np.argmax(fits, axis=0).tolist()]
-    return [
-        decision(table, at, rule) if callable(decision) else decision
-        for at, decision in enumerate(decided)
-    ]
+    decisions = []
+    for at, decision in enumerate(decided):
+        if callable(decision):
+            decisions.append(decision(table, at, rule))
+        else:
+            decisions.append(decision)
+    return decisions
 
 
 def judge(table: PairTable, rule: Rule) -> list[Decision]:
@@ -251,10 +276,10 @@ def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list
         if settled[at].verdict is Verdict.PASS:
             groups = np.array([table.first[at], table.second[at]])
             names = sorted(table.only[group] for group in groups[named[at]].tolist())
-            about = (
-                f"{ABOUT}{' and '.join(names)}, not about "
-                f"{'their groups' if len(names) > 1 else 'the group'}"
-            )
+            whole = "the group"
+            if len(names) > 1:
+                whole = "their groups"
+            about = f"{ABOUT}{' and '.join(names)}, not about {whole}"
             needs = f"at least 2 {rule.cluster_noun} a group, better 20"
             settled[at] = undecided(Reason.N, needs, *settled[at].notes, about)
     return settled
@@ -327,8 +352,7 @@ def saturated(clusters: float, noun: str) -> str:
         points = f"{bound:.1g}"
     return (
         f"saturated: every outcome is the same; with {clusters:.0f} {noun} a group, exceptions in "
-        f"up to {points} % of "
-        "them could have gone unseen"
+        f"up to {points} % of them could have gone unseen"
     )
 
 
@@ -350,9 +374,9 @@ def units(table: PairTable, at: int, rule: Rule) -> tuple[int, str]:
     """Return how many clusters, or cases where rows are the unit, the smaller group has, and what
     they are called.
     """
-    rows = bool(table.single[at]) or table.own_rows
-    now = int((table.trials if rows else table.clusters)[at].min())
-    return now, rule.case_noun if rows else rule.cluster_noun
+    if bool(table.single[at]) or table.own_rows:
+        return int(table.trials[at].min()), rule.case_noun
+    return int(table.clusters[at].min()), rule.cluster_noun
 
 
 def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
@@ -395,9 +419,375 @@ def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
     reach.
     """
     finite = [way for way in ways if math.isfinite(way) and way < 1e7]
-    more = ""
-    if finite:
-        more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group"
-    if finite:
-        return f"{more} if the difference stays as it is (now {now:,})"
-    return None
+    if not finite:
+        return None
+    more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group"
+    return f"{more} if the difference stays as it is (now {now:,})"
+
+
+# ---------------------------------------------------------------- what else a PASS takes
+
+
+def unless_refused(answered: Decision) -> Decision:
+    """A PASS on the scores of those who got an answer says nothing where one group is refused more
+    often.
+    """
+    if answered.verdict is not Verdict.PASS:
+        return answered
+    return undecided(
+        Reason.DIFFERENTIAL_REFUSAL,
+        "find out why one group is refused more often; scores of answered trials cannot settle it",
+    )
+
+
+def without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
+    """No PASS where hardly an answer could have shown a bias: none varied in *still* of *live*
+    blocks."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    needs = (
+        f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
+        f"of {live}"
+    )
+    return undecided(Reason.NO_ROOM, needs, *decision.notes)
+
+
+def raised_by_block(decision: Decision, block: str, noun: str) -> Decision:
+    """*decision* on a pair about which *block* by itself raises the alarm."""
+    if decision.reason in (Reason.RAGGED, Reason.UNSCORED):
+        return decision
+    note = f"{noun} {block!r} by itself raises the alarm: the groups differ there"
+    if decision.verdict in ALARMS:
+        return replace(decision, notes=(*decision.notes, note))
+    return Decision(Verdict.FLAG, notes=(note,))
+
+
+def in_doubt(decision: Decision, block: str, noun: str) -> Decision:
+    """*decision* on a pair about which *block* by itself leaves a doubt: no PASS."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    return undecided(
+        Reason.TEMPLATE, f"more names in {noun} {block!r}, where the groups may differ"
+    )
+
+
+# ---------------------------------------------------------------- outcomes that are missing
+
+
+class Imputed(NamedTuple):
+    """The decision on a pair with what is missing imputed, and whether its difference remains."""
+
+    decision: Decision
+    stands: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """The *cases* of a pair that lack an outcome (a *noun*): so many *lost*, up to a *share* of a
+    group's; ``alike`` where nothing says that they differ between the two groups.
+    """
+
+    noun: str
+    cases: str
+    lost: int
+    share: float
+    alike: bool
+
+    @property
+    def many(self) -> bool:
+        """Return whether so many are missing that they could turn any verdict."""
+        return self.share > MAX_UNSCORED
+
+    @property
+    def unscored(self) -> Decision:
+        """Return that too many outcomes are missing to judge."""
+        needs = (
+            f"{_with_article(self.noun)} for more {self.cases}: {percent(self.share, 0)} of a "
+            "group's have none, and what is missing could turn the verdict"
+        )
+        return undecided(Reason.UNSCORED, needs)
+
+    def settle_pass(self, decision: Decision, imputed: Sequence[Imputed | None]) -> Decision:
+        """Return a PASS if it passes *imputed* both ways (Horowitz & Manski 2000); where that
+        cannot be compared (None), if not many are missing.
+        """
+        comparable = [again.decision.verdict for again in imputed if again is not None]
+        stands = not self.many
+        if len(comparable) == len(imputed):
+            stands = all(verdict is Verdict.PASS for verdict in comparable)
+        if stands:
+            return decision
+        if self.many:
+            return self.unscored
+        could = "at their worst they would"
+        if self.alike:
+            could = "they could"
+        noun = _with_article(self.noun)
+        needs = f"{noun} for the {self.lost} {self.cases} without one: {could} turn the PASS"
+        return undecided(Reason.PRECISION, needs)
+
+    def settle_alarm(self, decision: Decision, least: Imputed | None) -> Decision:
+        """Return an alarm, by the milder of the two verdicts, if it remains with what is missing
+        where that is *least* favourable to it.
+        """
+        if least is None or not least.stands or least.decision.verdict not in ALARMS:
+            return self.unscored
+        note = (
+            f"stands although {percent(self.share, 0)} of a group's {self.cases} have no "
+            f"{self.noun}: at their worst for it the difference remains"
+        )
+        return replace(milder(decision, least.decision), notes=(*decision.notes, note))
+
+
+def _with_article(noun: str) -> str:
+    if noun[0] in "aeiou":
+        return f"an {noun}"
+    return f"a {noun}"
+
+
+# ---------------------------------------------------------------- four fifths
+
+
+def judge_ratio(
+    ratio: ImpactRatio,
+    q: float,
+    *,
+    alpha: float,
+    practical: float = PRACTICAL,
+    bare: bool = False,
+    cases: str = "cases",
+) -> Decision:
+    """The four-fifths rule: the ratio, significance after correction, whether one decision more
+    would turn it, and whether what is significant matters in practice."""
+    if bare:
+        return first_of((ratio.below, Decision(Verdict.FAIL)), (True, Decision(Verdict.PASS)))
+    beyond = q < alpha
+    none = "favourable decisions in some group: without any there is no ratio"
+    more = f"more {cases} in the smaller group"
+    chance = "below four fifths, but the difference is within chance"
+    turns = "below four fifths, but one decision more would turn it round"
+    apart = "at least four fifths, but the rates differ by more than chance"
+    least = MINIMUM_N[OutcomeKind.BINARY]
+    fewest = min(ratio.n_low, ratio.n_high)
+    sure = ratio.low_90 >= LEAST_RATIO
+    until = f"more {cases}, until the interval of the ratio stays above two thirds"
+    return first_of(
+        (ratio.x_high == 0, undecided(Reason.PRECISION, none)),
+        (ratio.below and beyond and not ratio.flip_flop, Decision(Verdict.FAIL)),
+        (ratio.below and ratio.flip_flop, undecided(Reason.SMALL_NUMBERS, more, turns)),
+        (ratio.below, undecided(Reason.SMALL_NUMBERS, more, chance)),
+        (beyond and matters(ratio, practical), Decision(Verdict.FLAG, notes=(apart,))),
+        (
+            fewest < least,
+            undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})"),
+        ),
+        (sure and beyond, Decision(Verdict.PASS, notes=(TOO_LITTLE,))),
+        (sure, Decision(Verdict.PASS)),
+        (True, undecided(Reason.PRECISION, until, "the interval reaches below two thirds")),
+    )
+
+
+def first_of(*rows: tuple[bool, Decision]) -> Decision:
+    """The decision of the first of *rows* that holds; the last does."""
+    return next(decision for holds, decision in rows if holds)
+
+
+def matters(ratio: ImpactRatio, practical: float) -> bool:
+    """Return whether the two rates differ by what matters in practice: their ratio is below
+    *practical*, or nearly everybody is favoured in one group, and the odds of being rejected in the
+    other are not nearly the same.
+
+    Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
+    """
+    under = ratio.under(Fraction(practical).limit_denominator(10**6))
+    nearly_all = 10 * ratio.x_high > 9 * ratio.n_high
+    return under or (nearly_all and ratio.log_odds * LOGIT_TO_D >= TRIVIAL)
+
+
+# ---------------------------------------------------------------- equivalence
+
+
+def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
+    """Decide on pairs by two one-sided tests at *alpha*, and by the difference at the rule's
+    level; see :func:`~pytest_fairness.analyze_equivalence`.
+    """
+    margin = table.beside["margin"]
+    apart = np.abs(table.difference)
+    significant = table.corrected < rule.alpha
+    alarm = significant & (apart > margin)
+    differ = "the groups differ, perhaps by more than the margin"
+
+    def until_inside(table: PairTable, at: int, rule: Rule) -> Decision:
+        half = float(table.difference_high[at] - table.difference_low[at]) / 2
+        now, noun = units(table, at, rule)
+        room = float(margin[at] - apart[at])
+        ways = []
+        if math.isfinite(half) and room > 0:
+            ways = [now * (half / room) ** 2]
+        return undecided(Reason.PRECISION, needed(ways, now, noun))
+
+    decisions = first_match(
+        table,
+        rule,
+        *too_little(table, rule, alarm),
+        (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
+        (alarm & table.single, capped),
+        (alarm, Decision(Verdict.FAIL)),
+        (significant, Decision(Verdict.FLAG, notes=(differ,))),
+        (True, until_inside),
+    )
+    return about_names(table, rule, decisions)
+
+
+# ---------------------------------------------------------------- choices
+
+
+def judge_choices(table: PairTable, rule: Rule) -> list[Decision]:
+    """The policy; and a ratio of win rates below .8, beyond chance, is at least a FLAG."""
+    lower = np.minimum(table.beside["rate"], 1 - table.beside["rate"])
+    below = (table.corrected < rule.alpha) & (lower < LEAST_WIN_RATIO * (1 - lower))
+    no_trifle = "the ratio of the two win rates is below .8, beyond chance"
+    decisions = judge(table, rule)
+    for at, decision in enumerate(decisions):
+        if decision.reason is Reason.RAGGED:
+            lost = percent(table.ragged[at], 0)
+            needs = (
+                f"each two candidates in both orders: {lost} of their trials come in one order only"
+            )
+            decisions[at] = replace(decision, needs=needs)
+        elif below[at] and decision.verdict not in ALARMS and decision.reason is not Reason.N:
+            decisions[at] = Decision(Verdict.FLAG, notes=(no_trifle,))
+    return decisions
+
+
+# ---------------------------------------------------------------- arms
+
+
+def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
+    """Decide on what became of the disparity of each pair; see
+    :func:`~pytest_fairness.analyze_arms`.
+    """
+    shrinks, grows, extent, units = (
+        table.beside[key] for key in ("shrinks", "grows", "extent", "units")
+    )
+    significant = table.corrected < rule.alpha
+    n = table.trials[:, 0]
+    alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
+    single = "a single name a group: the result is about those, so FAIL is capped at FLAG"
+
+    def few(_table: PairTable, at: int, rule: Rule) -> Decision:
+        needs = f"at least {rule.minimum} trials a group and arm (now {n[at]:.0f})"
+        if alarm[at]:
+            return Decision(Verdict.FLAG, needs=needs)
+        return undecided(Reason.N, needs)
+
+    def uneven(table: PairTable, at: int, _rule: Rule) -> Decision:
+        needs = (
+            f"the same cells in both arms: {percent(table.ragged[at], 0)} of the rows have no "
+            "counterpart"
+        )
+        return undecided(Reason.RAGGED, needs)
+
+    def unsettled(table: PairTable, at: int, rule: Rule) -> Decision:
+        notes = []
+        if significant[at] and grows[at]:
+            notes = ["the disparity grows beyond chance, but by less than .2 SD"]
+        elif significant[at]:
+            notes = ["the change is beyond chance, but not whether less is left than there was"]
+        noun = "blocks"
+        if not np.isnan(table.p_cluster[at]):
+            noun = rule.cluster_noun
+        needs = None
+        for way in until_significant(units[at], table.p_value[at], rule):
+            if units[at] < way < 1e6:
+                needs = f"about {int(way) + 1:,} {noun} if the change stays as it is"
+        return undecided(Reason.PRECISION, needs, *notes)
+
+    nothing = undecided(
+        Reason.N, "at least two names or blocks that stand in both arms, with both groups"
+    )
+    return first_match(
+        table,
+        rule,
+        (np.isnan(units), nothing),
+        (table.ragged > MAX_RAGGED, uneven),
+        (n < rule.minimum, few),
+        (significant & (shrinks == 1), Decision(Verdict.PASS)),
+        (extent < TRIVIAL, Decision(Verdict.PASS, notes=(IDLE,))),
+        (alarm & table.alone, Decision(Verdict.FLAG, notes=(single,))),
+        (alarm, Decision(Verdict.FAIL)),
+        (True, unsettled),
+    )
+
+
+class JudgedPair(NamedTuple):
+    """A pair in two arms with its contrast (None where the arms share too little), and whether by
+    itself, without the correction over pairs, it grew beyond chance."""
+
+    pair: PairResult
+    contrast: ArmContrast | None
+    grown: bool
+
+    @property
+    def became(self) -> str:
+        """Return what became of the disparity: smaller, larger, idle or open."""
+        if self.pair.verdict is Verdict.PASS:
+            if IDLE in self.pair.notes:
+                return "idle"
+            return "smaller"
+        if self.pair.verdict is Verdict.INCONCLUSIVE:
+            return "open"
+        return "larger"
+
+    @property
+    def unusable(self) -> bool:
+        """Return whether the data on the pair cannot be used."""
+        return self.pair.reason is not None and self.pair.reason.unusable
+
+    @property
+    def idle_in_control(self) -> bool:
+        """Return whether the control arm has nothing to reduce."""
+        contrast = self.contrast
+        return contrast is not None and contrast.extent(contrast.control) < TRIVIAL
+
+    @property
+    def loose(self) -> bool:
+        """Return whether it is open that the disparity grew by half an SD."""
+        if self.became != "open":
+            return False
+        return self.contrast is None or self.contrast.possible_growth >= MARGIN
+
+    @property
+    def in_control(self) -> float:
+        """The size of the disparity in the control arm; rounded, as the order of rows must not
+        choose among equals.
+        """
+        return round(abs(float(str(self.pair.statistics.get("control", 0.0)))), 9)
+
+
+def conclude_arms(
+    judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]
+) -> tuple[Verdict, Reason | None, PairResult | None]:
+    """The verdict on the class, and the pair that the sentence is about.
+
+    *judged* are the pairs of classes, *detail* those of groups, which raise the alarm and never
+    have to pass. Of several open ones the pair with most to reduce is named: a reader asks about
+    it first.
+    """
+    decider = deciding_pair([compared.pair for compared in (*judged, *detail)])
+    if decider is None or decider.verdict in ALARMS:
+        return *verdict_by(decider), decider
+    unusable = [compared for compared in judged if compared.unusable]
+    smaller = [compared.pair for compared in judged if compared.became == "smaller"]
+    if unusable or not smaller:
+        widest = max(unusable or judged, key=lambda compared: compared.in_control).pair
+        return Verdict.INCONCLUSIVE, widest.reason or Reason.PRECISION, widest
+    # A class may shrink as a whole while one pair of its groups grows; the correction over pairs
+    # would hide it.
+    loose = [compared for compared in judged if compared.loose]
+    loose = loose or [compared for compared in detail if compared.grown]
+    if loose:
+        widest = max(loose, key=lambda compared: compared.in_control).pair
+        return Verdict.INCONCLUSIVE, Reason.PRECISION, widest
+    surest = min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
+    return Verdict.PASS, None, surest

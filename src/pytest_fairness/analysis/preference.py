@@ -8,16 +8,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pytest_fairness.analysis.family import Family, Member
-from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict
-from pytest_fairness.analysis.policy import judge as judge_table
+from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
-from pytest_fairness.analysis.sentences import interval_words
+from pytest_fairness.analysis.sentences import sure, would_take
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -30,10 +29,11 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import require_frame
+from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
 from pytest_fairness.statistics.bradley_terry import (
     Among,
     LikelihoodRatio,
+    Strengths,
     bradley_terry,
     choose_among,
     interaction,
@@ -70,8 +70,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 METRIC = "chosen"
-LEAST_RATIO = 0.8
-"""Win rates whose ratio is below this are no trifle: a significant difference is at least a FLAG."""
 
 
 def analyze_preference(
@@ -145,11 +143,14 @@ def analyze_preference(
             "cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial"
         )
     else:
+        column = None
+        if rank is None:
+            column = chosen
         slates = read_slates(
             frame,
             by=by,
             trial=trial,
-            chosen=None if rank is not None else chosen,
+            chosen=column,
             rank=rank,
             position=position,
             cluster=cluster,
@@ -235,16 +236,18 @@ def compare_all(choices: Choices) -> list[Compared]:
         if not met.outcome.size:
             continue
         preference = compare_pair(met, a, b)
+        tests = test
+        if preference.p_cluster is not None:
+            tests = f"{test}, and t on clusters"
+        counts = {what: int(np.sum(met.outcome == outcome)) for what, outcome in kinds.items()}
         compared.append(
             Compared(
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                counts={
-                    what: int(np.sum(met.outcome == outcome)) for what, outcome in kinds.items()
-                },
+                counts=counts,
                 trials=met.outcome.size,
-                test=test if preference.p_cluster is None else f"{test}, and t on clusters",
+                test=tests,
                 imputed=partial(_imputed, met, a, b),
             )
         )
@@ -272,26 +275,20 @@ def judge(
             return None
         return _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
 
-    within = (
-        ("d within order",) if any(comparison.preference.within for comparison in compared) else ()
-    )
-    table = _table(compared, (*within, "d from win rate"), noun)
-    df, error = (
-        np.array([getattr(comparison.preference, name) for comparison in compared])
-        for name in ("df", "error")
-    )
+    effects: tuple[str, ...] = ("d from win rate",)
+    if any(comparison.preference.within for comparison in compared):
+        effects = ("d within order", "d from win rate")
+    table = _table(compared, effects, noun)
+    df = np.array([comparison.preference.df for comparison in compared])
+    error = np.array([comparison.preference.error for comparison in compared])
     # Near a rate of one half, d = 4·(rate − ½)·√3/π.
-    mde = (
-        (t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8))
-        * 4
-        * error
-        * LOGIT_TO_D
-    )
+    reach = t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)
+    mde = reach * 4 * error * LOGIT_TO_D
     member = Member(
         name=METRIC,
         table=table,
         kind=OutcomeKind.BINARY,
-        decide=_decide,
+        decide=judge_choices,
         lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
         total=np.array(
             [[comparison.trials - comparison.counts["refused"]] for comparison in compared]
@@ -360,25 +357,6 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
     )
 
 
-def _decide(table: PairTable, rule: Rule) -> list[Decision]:
-    """The policy; and a ratio of win rates below .8, beyond chance, is at least a FLAG."""
-    lower = np.minimum(table.beside["rate"], 1 - table.beside["rate"])
-    below = (table.corrected < rule.alpha) & (lower < LEAST_RATIO * (1 - lower))
-    decisions = judge_table(table, rule)
-    for at, decision in enumerate(decisions):
-        if decision.reason is Reason.RAGGED:
-            lost = percent(table.ragged[at], 0)
-            needs = (
-                f"each two candidates in both orders: {lost} of their trials come in one order only"
-            )
-            decisions[at] = replace(decision, needs=needs)
-        elif below[at] and decision.verdict not in ALARMS and decision.reason is not Reason.N:
-            decisions[at] = Decision(
-                Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",)
-            )
-    return decisions
-
-
 def _statistics(pair: Compared) -> dict[str, JSON]:
     p = pair.preference
     statistics: dict[str, JSON] = {
@@ -387,18 +365,25 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
         "wins_2": p.n - p.wins,
         "win_rate_1": p.rate,
         "z": p.z,
-        **({} if p.t is None else {"t": p.t, "df": p.df}),
+    }
+    if p.t is not None:
+        statistics |= {"t": p.t, "df": p.df}
+    statistics |= {
         "binomial_p_value": p.binomial_p,
         "clusters_1": p.clusters[0],
         "clusters_2": p.clusters[1],
         "rows_lost_to_one_order": p.lost,
-        **({} if p.first_share is None else {"first_listed_share": p.first_share}),
-        **pair.counts,
     }
+    if p.first_share is not None:
+        statistics["first_listed_share"] = p.first_share
+    statistics |= pair.counts
     within = p.within or Interval(-math.inf, p.effect.value, math.inf)
     for name, effect in (("d_from_win_rate", p.effect), ("d_within_order", within)):
-        low, high = (end if math.isfinite(end) else None for end in (effect.low, effect.high))
-        statistics |= {name: effect.value, f"{name}_low": low, f"{name}_high": high}
+        statistics[name] = effect.value
+        for end, value in (("low", effect.low), ("high", effect.high)):
+            statistics[f"{name}_{end}"] = None
+            if math.isfinite(value):
+                statistics[f"{name}_{end}"] = value
     return statistics
 
 
@@ -407,48 +392,64 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
 
 def _groups(read: Choices | Slates) -> list[GroupResult]:
     """Each group's share of wins among the decided trials that it stood in, with its 95 % interval."""
-    groups = []
-    for group, label in enumerate(read.labels):
-        if isinstance(read, Choices):
-            rows = read.take(read.stood(group))
-            names = read.names_of(group)
-            done = rows.decided
-            won = rows.winner == group
-            neither = int(np.sum(rows.outcome == NEITHER))
-            refused = int(np.sum(rows.outcome == REFUSED))
-        else:
-            done = read.decided
-            names = read.cluster
-            neither = 0
-            refused = int((~read.decided & read.refused).sum())
-            if read.rank is None:
-                won = read.won == group
-            else:
-                won = read.rank[:, group] == read.rank.min(axis=1)
-        n = int(done.sum())
-        low: float | None = None
-        high: float | None = None
-        clusters = 0
-        if n and names is None:
-            low, high, clusters = share_interval(won[done], None)
-        elif n and names is not None:
-            low, high, clusters = share_interval(won[done], names[done])
-        groups.append(
-            GroupResult(
-                group=label,
-                n=n,
-                clusters=clusters,
-                value=float(won[done].mean()) if n else None,
-                low=low,
-                high=high,
-                refused=refused,
-                undetermined=neither,
-                unscored=done.size - n - neither - refused,
-                refusal_rate=refused / done.size if done.size else None,
-                shares={"neither": neither / done.size} if done.size else {},
-            )
+    if isinstance(read, Choices):
+        trials = [_trials_of(read, group) for group in range(len(read.labels))]
+    else:
+        trials = [_slates_of(read, group) for group in range(len(read.labels))]
+    return [stood.result(label) for label, stood in zip(read.labels, trials, strict=True)]
+
+
+class _Stood(NamedTuple):
+    """The trials that a group stood in: which are decided, which it won, the names that they are
+    about, and how many chose neither or were refused."""
+
+    decided: Bools
+    won: Bools
+    names: Ints | None
+    neither: int
+    refused: int
+
+    def result(self, label: str) -> GroupResult:
+        n = int(self.decided.sum())
+        size = self.decided.size
+        group = GroupResult(
+            group=label,
+            n=n,
+            clusters=0,
+            refused=self.refused,
+            undetermined=self.neither,
+            unscored=size - n - self.neither - self.refused,
         )
-    return groups
+        if size:
+            shares = {"neither": self.neither / size}
+            group = replace(group, refusal_rate=self.refused / size, shares=shares)
+        if n:
+            won = self.won[self.decided]
+            names = self.names
+            if names is not None:
+                names = names[self.decided]
+            low, high, clusters = share_interval(won, names)
+            group = replace(group, value=float(won.mean()), low=low, high=high, clusters=clusters)
+        return group
+
+
+def _trials_of(choices: Choices, group: int) -> _Stood:
+    rows = choices.take(choices.stood(group))
+    return _Stood(
+        decided=rows.decided,
+        won=rows.winner == group,
+        names=choices.names_of(group),
+        neither=int(np.sum(rows.outcome == NEITHER)),
+        refused=int(np.sum(rows.outcome == REFUSED)),
+    )
+
+
+def _slates_of(slates: Slates, group: int) -> _Stood:
+    won = slates.won == group
+    if slates.rank is not None:
+        won = slates.rank[:, group] == slates.rank.min(axis=1)
+    refused = int((~slates.decided & slates.refused).sum())
+    return _Stood(decided=slates.decided, won=won, names=slates.cluster, neither=0, refused=refused)
 
 
 # ---------------------------------------------------------------- all groups together: it informs and decides nothing
@@ -463,26 +464,31 @@ def _chi_square(test: ChiSquare) -> dict[str, JSON]:
 
 
 def _rates(choices: Choices) -> dict[str, float]:
-    wins, shown = choices.wins()
-    return {
-        label: float(w / n) for label, w, n in zip(choices.labels, wins, shown, strict=True) if n
-    }
+    rates = {}
+    for label, wins, shown in zip(choices.labels, *choices.wins(), strict=True):
+        if shown:
+            rates[label] = float(wins / shown)
+    return rates
 
 
 def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
-    (plain, robin), refused, strengths = (
-        round_robin(choices),
-        no_choice_by_pair(choices),
-        bradley_terry(choices),
-    )
+    plain, robin = round_robin(choices)
+    refused = no_choice_by_pair(choices)
+    strengths = bradley_terry(choices)
     rates = _rates(choices)
+    impact_ratio = None
+    if any(rates.values()):
+        impact_ratio = min(rates.values()) / max(rates.values())
     first = choices.outcome[choices.decided] == FIRST
+    first_share = None
+    if first.size:
+        first_share = float(np.mean(first))
     details: dict[str, JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
         "selection_rate": dict(rates),
-        "impact_ratio": min(rates.values()) / max(rates.values()) if any(rates.values()) else None,
-        "first_listed_share": float(np.mean(first)) if first.size else None,
+        "impact_ratio": impact_ratio,
+        "first_listed_share": first_share,
         "no_choice": _chi_square(refused),
     }
     notes = []
@@ -494,34 +500,44 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
         notes.append(
             "a group always or never won, or not all met: strengths are a ridge fit, without p"
         )
-    details["bradley_terry"] = {
-        "strength": dict(strengths.strength),
-        "error": None if strengths.error is None else dict(strengths.error),
-        "deviance": strengths.deviance,
-        "ridge": not strengths.proper,
-        **_ratio(strengths.groups),
+    details |= _strengths(strengths)
+    interactions: dict[str, JSON] = {}
+    for name, level in choices.levels.items():
+        if len(level.labels) < 2:
+            continue
+        ratio = interaction(choices, level)
+        by_level: dict[str, JSON] = {}
+        for at, label in enumerate(level.labels):
+            by_level[label] = dict(_rates(choices.take(level.codes == at)))
+        interactions[name] = {**_ratio(ratio), "selection_rate": by_level}
+        if ratio.p is not None and ratio.p < alpha:
+            notes.append(
+                f"the preference depends on {name} ({p_equals(ratio.p)}): judge each {name} by "
+                "itself too"
+            )
+    if interactions:
+        details["interaction"] = interactions
+    return details, tuple(notes)
+
+
+def _strengths(strengths: Strengths) -> dict[str, JSON]:
+    """Return the strengths of the groups and, where the order is known, what the position adds."""
+    error: JSON = None
+    if strengths.error is not None:
+        error = dict(strengths.error)
+    details: dict[str, JSON] = {
+        "bradley_terry": {
+            "strength": dict(strengths.strength),
+            "error": error,
+            "deviance": strengths.deviance,
+            "ridge": not strengths.proper,
+            **_ratio(strengths.groups),
+        }
     }
     if strengths.order is not None:
         position = {"log_odds": strengths.position, "error": strengths.position_error}
         details["order_effect"] = {**position, **_ratio(strengths.order)}
-    interactions: dict[str, JSON] = {}
-    for name, level in choices.levels.items():
-        if len(level.labels) > 1:
-            ratio = interaction(choices, level)
-            by_level = {
-                label: _rates(choices.take(level.codes == at))
-                for at, label in enumerate(level.labels)
-            }
-            interactions[name] = {
-                **_ratio(ratio),
-                "selection_rate": {key: dict(of_level) for key, of_level in by_level.items()},
-            }
-            if ratio.p is not None and ratio.p < alpha:
-                notes.append(
-                    f"the preference depends on {name} ({p_equals(ratio.p)}): judge each {name} by "
-                    "itself too"
-                )
-    return details | ({"interaction": interactions} if interactions else {}), tuple(notes)
+    return details
 
 
 def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
@@ -535,15 +551,13 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
     done = slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
-        means = None
+        details: dict[str, JSON] = {"friedman": _chi_square(friedman(ranks))}
         if len(ranks):
-            means = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
-        return compared, {
-            "friedman": _chi_square(friedman(ranks)),
-            **({"mean_rank": means} if means else {}),
-        }
+            means = ranks.mean(axis=0).tolist()
+            details["mean_rank"] = dict(zip(slates.labels, means, strict=True))
+        return compared, details
     wins = np.bincount(slates.won[done], minlength=len(slates.labels)).astype(float)
-    details: dict[str, JSON] = {"goodness_of_fit": _chi_square(goodness_of_fit(wins))}
+    details = {"goodness_of_fit": _chi_square(goodness_of_fit(wins))}
     if not done.any():
         return compared, details
     among = choose_among(slates)
@@ -558,44 +572,47 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
             **_ratio(among.order),
         }
     if among.fit.proper:
-        compared = [
-            pair if pair.preference.copies else _by_logit(pair, among, at)
-            for at, pair in enumerate(compared)
-        ]
+        for at, pair in enumerate(compared):
+            if not pair.preference.copies:
+                compared[at] = _by_logit(pair, among, at)
     return compared, details
 
 
 def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
+    """*pair* in place *at* by the conditional logit *among* all groups."""
     d = float(among.difference[at])
     row_error = float(among.row_error[at])
-    cluster_error = None
-    if among.cluster_error is not None:
+    cluster_error = 0.0
+    df = 1e9
+    test = "conditional logit"
+    t = None
+    if among.cluster_error is not None and among.clusters is not None:
         cluster_error = float(among.cluster_error[at])
-    if cluster_error is None or among.clusters is None:
-        df = 1e9
-    else:
         df = float(among.clusters - 1)
-    error = max(row_error, cluster_error or 0.0)
+        test = "conditional logit, errors from clusters"
+    z = 0.0
+    if row_error:
+        z = d / row_error
+    if cluster_error:
+        t = d / cluster_error
+    p_cluster = None
+    if among.p_cluster is not None:
+        p_cluster = float(among.p_cluster[at])
+    error = max(row_error, cluster_error)
     reach = float(t_quantile(df, 0.95)) * error
-    return replace(
-        pair,
-        test="conditional logit"
-        if cluster_error is None
-        else "conditional logit, errors from clusters",
-        preference=replace(
-            pair.preference,
-            rate=1 / (1 + math.exp(-d)),
-            error=error / 4,
-            df=df,
-            z=d / row_error if row_error else 0.0,
-            t=d / cluster_error if cluster_error else None,
-            p_row=float(among.p_row[at]),
-            p_cluster=None if among.p_cluster is None else float(among.p_cluster[at]),
-            effect=Interval((d - reach) * LOGIT_TO_D, d * LOGIT_TO_D, (d + reach) * LOGIT_TO_D),
-            within=None,  # the logit has taken the position out already
-        ),
-        imputed=None,
+    preference = replace(
+        pair.preference,
+        rate=1 / (1 + math.exp(-d)),
+        error=error / 4,
+        df=df,
+        z=z,
+        t=t,
+        p_row=float(among.p_row[at]),
+        p_cluster=p_cluster,
+        effect=Interval((d - reach) * LOGIT_TO_D, d * LOGIT_TO_D, (d + reach) * LOGIT_TO_D),
+        within=None,  # the logit has taken the position out already
     )
+    return replace(pair, test=test, preference=preference, imputed=None)
 
 
 # ---------------------------------------------------------------- the sentence
@@ -628,14 +645,8 @@ def preference_sentence(
     )
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
-    first = s["clusters_1"]
-    two = s["clusters_2"]
-    if first != two:
-        units = f"{first} and {two} {noun}"
-    else:
-        units = f"{first} {noun[:-1] if first == 1 else noun}"
-    sure = f"{interval_words(decider, of=loser)}, corrected {p_equals(decider.corrected_p_value)}"
-    remark = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(s.get('first_listed_share'))}"
+    certainty = f"{sure(decider, of=loser)}{_units(decider, noun)}"
+    remark = f"({certainty}){_room(s.get('first_listed_share'))}"
     if verdict in ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {remark}."
     if verdict is Verdict.PASS:
@@ -643,17 +654,31 @@ def preference_sentence(
         if pairs != 1:
             among = f"among {pairs} pairs of groups"
         return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {remark}."
-    needs = ""
-    if decider.needs:
-        needs = f"; it would take {decider.needs}"
-    return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{needs}."
+    return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{would_take(decider)}."
+
+
+def _units(pair: PairResult, noun: str) -> str:
+    """Return from how many clusters a result comes; nothing where rows are the unit."""
+    first = pair.statistics["clusters_1"]
+    second = pair.statistics["clusters_2"]
+    if noun == "rows":
+        return ""
+    if first != second:
+        return f"; {first} and {second} {noun}"
+    if first == 1:
+        return f"; 1 {noun[:-1]}"
+    return f"; {first} {noun}"
 
 
 def _room(first_share: JSON) -> str:
     """Return what the position leaves of the choice, where that is little."""
     if not isinstance(first_share, (int, float)) or 0.2 < first_share < 0.8:
         return ""
-    where, share = ("first", first_share) if first_share > 0.5 else ("second", 1 - first_share)
+    where = "first"
+    share = first_share
+    if first_share <= 0.5:
+        where = "second"
+        share = 1 - first_share
     return (
         f"; the one listed {where} is chosen in {percent(share, 0)}, which leaves little room for "
         "a preference"

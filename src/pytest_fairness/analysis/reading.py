@@ -68,37 +68,49 @@ def read(
 
     outcome_read = outcome_of(require_frame(frame), outcome, scorers)
     if kind in (None, "auto"):
-        refusal = None
-        if outcome_read.scorer is None and outcome_read.name == "refused":
-            refusal = OutcomeKind.REFUSAL
-        kind = outcome_read.kind or refusal
+        kind = outcome_read.kind
+        if kind is None and outcome_read.scorer is None and outcome_read.name == "refused":
+            kind = OutcomeKind.REFUSAL
     values = read_outcome(frame, outcome_read.name, outcome_read.values, kind, favourable)
-    worse_low = outcome_read.lower_is_worse if lower_is_worse is None else lower_is_worse
-    if lower_is_worse is None and values.kind is OutcomeKind.REFUSAL:
-        worse_low = False
-    good = values.favourable
-    if values.kind is OutcomeKind.BINARY:
-        if favourable is not None or values.categories:
-            worse_low = good != 0.0
-        else:
-            good = 1.0 if worse_low else 0.0
-    yes_no = values.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+    if lower_is_worse is None:
+        lower_is_worse = outcome_read.lower_is_worse and values.kind is not OutcomeKind.REFUSAL
+    low = outcome_read.low
+    high = outcome_read.high
+    if values.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+        low = 0.0
+        high = 1.0
+    good, lower_is_worse = _direction(values, lower_is_worse, declared=favourable is not None)
     return Reading(
         name=outcome_read.name,
         values=values,
         unit=outcome_read.unit,
-        lower_is_worse=worse_low,
+        lower_is_worse=lower_is_worse,
         favourable=good,
-        low=0.0 if yes_no else outcome_read.low,
-        high=1.0 if yes_no else outcome_read.high,
+        low=low,
+        high=high,
     )
+
+
+def _direction(
+    values: Values, lower_is_worse: bool, *, declared: bool
+) -> tuple[float | None, bool]:
+    """Return the value of the favourable answer, and whether a lower value is the worse one: of yes
+    and no each follows from the other.
+    """
+    if values.kind is not OutcomeKind.BINARY:
+        return values.favourable, lower_is_worse
+    if declared or values.categories:
+        return values.favourable, values.favourable != 0.0
+    return float(lower_is_worse), lower_is_worse
 
 
 def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     """*by* as a tuple of columns. Raises UsageError for none, for one named twice, and for what is
     no name.
     """
-    columns = (by,) if isinstance(by, str) else tuple(by)
+    columns = tuple(by)
+    if isinstance(by, str):
+        columns = (by,)
     if not columns or not all(isinstance(column, str) for column in columns):
         raise UsageError(
             f"by={by!r}: give the column of the protected class, or a list of such columns"
@@ -173,6 +185,9 @@ class ScoredRows:
         outcome_values = self.reading.values
         codes = self.design.group.codes
         pair = int(table.first[at]), int(table.second[at])
+        cell = None
+        if at_random:
+            cell = self.design.cluster * self.design.blocks + self.design.block
         values = impute(
             outcome_values.values,
             outcome_values.kind,
@@ -182,9 +197,7 @@ class ScoredRows:
             missing=self.missing,
             first_high=first_high,
             scale=(self.reading.low, self.reading.high),
-            at_random=self.design.cluster * self.design.blocks + self.design.block
-            if at_random
-            else None,
+            at_random=cell,
         )
         two = Coded(
             (codes == pair[1]).astype(np.intp),
@@ -216,12 +229,14 @@ class ScoredRows:
 def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
     """Return what a sentence calls the units of evidence, the rows (trials were asked for, other
     tables hold cases), and the blocks."""
-    of_trials = {"cell", "repetition"} & set(map(str, frame.columns))
-    return {
-        "cluster_noun": "rows" if design.cluster_name is None else several(design.cluster_name),
-        "case_noun": "trials" if of_trials else "cases",
-        "block_noun": "block" if design.block_name is None else design.block_name.replace("_", " "),
-    }
+    words = {"cluster_noun": "rows", "case_noun": "cases", "block_noun": "block"}
+    if design.cluster_name is not None:
+        words["cluster_noun"] = several(design.cluster_name)
+    if {"cell", "repetition"} & set(map(str, frame.columns)):
+        words["case_noun"] = "trials"
+    if design.block_name is not None:
+        words["block_noun"] = design.block_name.replace("_", " ")
+    return words
 
 
 def groupings(
@@ -240,9 +255,14 @@ def groupings(
                 f"by={column!r} names a scorer and is no column of the table; outcome and by are "
                 "swapped"
             )
+    for chosen in intersections(columns):
+        yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)
+
+
+def intersections(columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield each of *columns* by itself, then every two or more of them."""
     for size in range(1, len(columns) + 1):
-        for chosen in combinations(columns, size):
-            yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)
+        yield from combinations(columns, size)
 
 
 def several(column: str) -> str:
@@ -273,25 +293,31 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
 
     An answered trial without an outcome is not read: the scorer made nothing of its reply.
     """
-    rows = np.flatnonzero(missing)
-    groups = [design.group.labels[code] for code in design.group.codes[rows].tolist()]
-    statuses, errors = (
-        frame[name].iloc[rows].tolist() if name in frame.columns else [""] * rows.size
-        for name in ("status", "error")
-    )
     reasons: dict[str, str] = {}
-    for label in (label for label in design.group.labels if label in groups):
-        places = [at for at, group in enumerate(groups) if group == label]
-        ended = Counter(_ENDED.get(str(statuses[at]), str(statuses[at])) for at in places)
-        why = " ".join(
-            next(
-                (errors[at] for at in places if isinstance(errors[at], str) and errors[at]), ""
-            ).split()
-        )
-        if len(why) <= LONGEST:
-            short = why
-        else:
-            short = why[: LONGEST - 1] + "…"
-        text = ", ".join(f"{count} {words}" for words, count in ended.most_common())
-        reasons[label] = text + (f", first: {short}" if why else "")
+    for code, label in enumerate(design.group.labels):
+        rows = np.flatnonzero(missing & (design.group.codes == code))
+        if not rows.size:
+            continue
+        statuses = [str(status) for status in _held(frame, "status", rows)]
+        ended = Counter(_ENDED.get(status, status) for status in statuses)
+        reasons[label] = ", ".join(f"{count} {words}" for words, count in ended.most_common())
+        why = _first_text(_held(frame, "error", rows))
+        if why:
+            reasons[label] += f", first: {why}"
     return reasons
+
+
+def _held(frame: pd.DataFrame, column: str, rows: Ints) -> list[Any]:
+    """Return what a column holds in *rows*; nothing where there is no such column."""
+    if column not in frame.columns:
+        return [""] * rows.size
+    return frame[column].iloc[rows].tolist()
+
+
+def _first_text(values: Sequence[object]) -> str:
+    """Return the first text among *values* on one line, cut where it is long."""
+    text = next((value for value in values if isinstance(value, str) and value), "")
+    line = " ".join(text.split())
+    if len(line) > LONGEST:
+        return f"{line[: LONGEST - 1]}…"
+    return line

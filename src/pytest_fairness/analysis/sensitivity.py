@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +15,14 @@ import numpy as np
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.equivalence import analyze_equivalence
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
+from pytest_fairness.analysis.favourable import read_decisions
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
-from pytest_fairness.analysis.reading import as_columns, read
+from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
-from pytest_fairness.statistics.persona_scores import clip
+from pytest_fairness.statistics.score_gate import clip
 from pytest_fairness.words import percent
 
 if TYPE_CHECKING:
@@ -67,16 +69,21 @@ def _tally(caught: Sequence[tuple[float, str, bool]], alarms: Sequence[bool] = (
     """From each planted effect, the group and whether it was caught; and from whether each split
     alarmed.
     """
-    effects = list(dict.fromkeys(effect for effect, _, _ in caught))
-    hits = {effect: [hit for d, _, hit in caught if d == effect] for effect in effects}
-    missed = {
-        effect: {label for d, label, hit in caught if d == effect and not hit} for effect in effects
-    }
+    hits: dict[float, list[bool]] = {}
+    missed: dict[float, set[str]] = {}
+    for effect, label, hit in caught:
+        hits.setdefault(effect, []).append(hit)
+        missed.setdefault(effect, set())
+        if not hit:
+            missed[effect].add(label)
+    false_alarms = None
+    if alarms:
+        false_alarms = float(np.mean(alarms))
     return Sensitivity(
         caught={effect: float(np.mean(count)) for effect, count in hits.items()},
         missed={effect: tuple(sorted(labels)) for effect, labels in missed.items()},
-        copies=len(hits[effects[0]]),
-        false_alarms=float(np.mean(alarms)) if alarms else None,
+        copies=len(next(iter(hits.values()))),
+        false_alarms=false_alarms,
         splits=len(alarms),
     )
 
@@ -112,48 +119,77 @@ def sensitivity(
     """
     frame = require_frame(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
-    own = reading.values
-    worse_low = reading.lower_is_worse
     settings = {
         **options,
         "cluster": cluster,
         "block": block,
-        "kind": own.kind.value,
-        "lower_is_worse": worse_low,
+        "kind": reading.values.kind.value,
+        "lower_is_worse": reading.lower_is_worse,
     }
-    rng = np.random.default_rng(seed)
+    trial = _Trial(frame, reading, partial(analyze, **settings), np.random.default_rng(seed))
+    if reading.values.kind not in _AT_RANDOM:
+        copies = 1
     caught: list[tuple[float, str, bool]] = []
     placebo: list[bool] = []
+    for column in as_columns(by):
+        design = read_design(frame, (column,), cluster=cluster, block=block)
+        sd = within_sd(reading.values.values, design.group.codes, design.block)
+        for at, label in enumerate(design.group.labels):
+            rows = design.group.codes == at
+            for d in np.repeat(effects, copies).tolist():
+                caught.append((d, label, trial.catches(by, rows, sd=sd, d=d)))
+            placebo += trial.splits(column, rows, design.cluster, splits)
+    return _tally(caught, placebo)
 
-    def table(values: Floats) -> pd.DataFrame:
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Copies of *frame* with another outcome, judged by *analyze* as the assertion judges."""
+
+    frame: pd.DataFrame
+    reading: Reading
+    analyze: Callable[..., Finding]
+    rng: np.random.Generator
+
+    def catches(self, by: str | Sequence[str], rows: Bools, *, sd: float, d: float) -> bool:
+        """Return whether a disparity of *d* planted on *rows* raises the alarm."""
+        values = self.reading.values
+        planted = plant(
+            values.values,
+            values.kind,
+            rows,
+            sd=sd,
+            d=d,
+            lower_is_worse=self.reading.lower_is_worse,
+            rng=self.rng,
+        )
+        return self._alarms(self._table(planted), by)
+
+    def splits(self, column: str, rows: Bools, cluster: Ints, times: int) -> list[bool]:
+        """Return of each split of the clusters of *rows* into halves whether it raises the alarm."""
+        table = self._table(self.reading.values.values)[rows]
+        alarms = []
+        for _ in range(times):
+            first = halves(cluster[rows], self.rng)
+            if first is not None:
+                split = table.assign(**{column: np.where(first, "half 1", "half 2")})
+                alarms.append(self._alarms(split, column))
+        return alarms
+
+    def _alarms(self, table: pd.DataFrame, by: str | Sequence[str]) -> bool:
+        return self.analyze(table, self.reading.name, by).verdict in ALARMS
+
+    def _table(self, values: Floats) -> pd.DataFrame:
         """The frame with *values* as its outcome column, labels put back where the outcome has
         them.
         """
-        if not own.categories:
-            return frame.assign(**{reading.name: values})
-        labels = [None if np.isnan(value) else own.categories[int(value)] for value in values]
-        return frame.assign(**{reading.name: np.array(labels, dtype=object)})
-
-    def alarms(table: pd.DataFrame, by: str | Sequence[str]) -> bool:
-        return analyze(table, reading.name, by, **settings).verdict in ALARMS
-
-    for column in as_columns(by):
-        design = read_design(frame, (column,), cluster=cluster, block=block)
-        sd = within_sd(own.values, design.group.codes, design.block)
-        for at, label in enumerate(design.group.labels):
-            rows = design.group.codes == at
-            for d in np.repeat(effects, copies if own.kind in _AT_RANDOM else 1).tolist():
-                planted = plant(
-                    own.values, own.kind, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng
-                )
-                caught.append((d, label, alarms(table(planted), by)))
-            relabelled = table(own.values)[rows]
-            for _ in range(splits):
-                first = halves(design.cluster[rows], rng)
-                if first is not None:
-                    split = relabelled.assign(**{column: np.where(first, "half 1", "half 2")})
-                    placebo.append(alarms(split, column))
-    return _tally(caught, placebo)
+        categories = self.reading.values.categories
+        if not categories:
+            return self.frame.assign(**{self.reading.name: values})
+        labels = np.full(values.size, None, dtype=object)
+        present = ~np.isnan(values)
+        labels[present] = np.array(categories, dtype=object)[values[present].astype(np.intp)]
+        return self.frame.assign(**{self.reading.name: labels})
 
 
 # ---------------------------------------------------------------- each assertion on copies of its own data
@@ -195,14 +231,12 @@ def _of_four_fifths(
     def analyze(
         table: pd.DataFrame, column: str, by: str | Sequence[str], **settings: Any
     ) -> Finding:
-        given = {
-            key: value for key, value in settings.items() if key not in ("kind", "lower_is_worse")
-        }
+        for name in ("kind", "lower_is_worse"):
+            settings.pop(name, None)
         # Halves of one group have other labels than the declared reference.
-        is_group = isinstance(by, str) and reference in set(table[by])
-        return analyze_four_fifths(
-            table, column, by, reference=reference if is_group else None, **given
-        )
+        if isinstance(by, str) and reference in set(table[by]):
+            settings["reference"] = reference
+        return analyze_four_fifths(table, column, by, **settings)
 
     decided = frame.assign(**{name: np.where(present, yes, np.nan)})
     return sensitivity(
@@ -308,7 +342,10 @@ def plant(
     elif kind is OutcomeKind.CATEGORICAL:
         moved = _relabel(values, here, d, rng)
     else:
-        moved = values[here] - (d if lower_is_worse else -d) * sd
+        harm = 1.0
+        if lower_is_worse:
+            harm = -1.0
+        moved = values[here] + harm * d * sd
         if kind is OutcomeKind.ORDINAL:
             moved = np.clip(
                 np.floor(moved + rng.random(moved.size)), np.nanmin(values), np.nanmax(values)
@@ -323,16 +360,19 @@ def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Float
     """
     n = y.size
     ones = float(y.sum())
-    if ones == (0 if down else n):
-        down = not down
-    rate = (ones + 0.5) / (n + 1)
-    logit = math.log(rate / (1 - rate)) + (-d if down else d) / LOGIT_TO_D
-    target = 1 / (1 + math.exp(-logit))
     if down:
+        down = ones > 0
+    else:
+        down = ones == n
+    rate = (ones + 0.5) / (n + 1)
+    logit = math.log(rate / (1 - rate))
+    if down:
+        target = 1 / (1 + math.exp(d / LOGIT_TO_D - logit))
         share = 1 - target / (ones / n)
     else:
+        target = 1 / (1 + math.exp(-d / LOGIT_TO_D - logit))
         share = 1 - (1 - target) / (1 - ones / n)
-    flip = (y == (1 if down else 0)) & (rng.random(n) < share)
+    flip = (y == float(down)) & (rng.random(n) < share)
     return np.where(flip, 1 - y, y)
 
 
@@ -365,9 +405,8 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
         counts = np.bincount(at)
         df = y.size - counts.size
         if df * 10 >= y.size - 2 and df > 0:
-            middle = np.array(
-                [np.median(cell) for cell in np.split(y[np.argsort(at)], np.cumsum(counts)[:-1])]
-            )
+            cells = np.split(y[np.argsort(at)], np.cumsum(counts)[:-1])
+            middle = np.array([np.median(cell) for cell in cells])
             rest = clip(y - middle[at])
             means = np.bincount(at, rest) / counts
             return math.sqrt(float(np.sum((rest - means[at]) ** 2)) / df)

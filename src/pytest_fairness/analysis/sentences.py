@@ -60,10 +60,34 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
     low = pair.effect_low
     high = pair.effect_high
     if of is not None and of == pair.group_2:
-        effect, low, high = -effect, None if high is None else -high, None if low is None else -low
+        effect = -effect
+        low, high = _negative(high), _negative(low)
     if math.isinf(effect):
         return "no overlap between the two"
     return effect_with_interval("d", effect, low, high)
+
+
+def _negative(value: float | None) -> float | None:
+    if value is None:
+        return None
+    return -value
+
+
+def corrected_p(pair: PairResult) -> str:
+    """``corrected p = .003``."""
+    return f"corrected {p_equals(pair.corrected_p_value)}"
+
+
+def sure(pair: PairResult, *, of: str | None) -> str:
+    """The effect of the group *of* with its interval, and p after correction."""
+    return f"{interval_words(pair, of=of)}, {corrected_p(pair)}"
+
+
+def would_take(pair: PairResult | None, lead: str = "; it would take ") -> str:
+    """Return what would decide *pair*, after *lead*; empty where nothing is known to."""
+    if pair is None or not pair.needs:
+        return ""
+    return f"{lead}{pair.needs}"
 
 
 def effect_with_interval(
@@ -79,21 +103,24 @@ def effect_with_interval(
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
     """Return how many have no outcome, and why."""
     why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
-    return f"{lost} {cases} have no {noun}{f' ({why})' if why else ''}"
+    if why:
+        return f"{lost} {cases} have no {noun} ({why})"
+    return f"{lost} {cases} have no {noun}"
 
 
 def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, str]) -> str:
     """Return which group of *pair* has no outcome more often, how often, why, and how sure."""
     worse = pair.worse_off or pair.group_1
-    share = pair.statistics.get("rate_1" if worse == pair.group_1 else "rate_2")
+    share = pair.statistics.get("rate_2")
+    if worse == pair.group_1:
+        share = pair.statistics.get("rate_1")
     rate = "many"
     if isinstance(share, float):
         rate = amount(share, OutcomeKind.BINARY)
     why = ""
     if worse in missing:
         why = f": {missing[worse]}"
-    sure = f"{interval_words(pair, of=worse)}, corrected {p_equals(pair.corrected_p_value)}"
-    return f"{worse} is left without {what} in {rate} of {cases}{why} ({sure})"
+    return f"{worse} is left without {what} in {rate} of {cases}{why} ({sure(pair, of=worse)})"
 
 
 # ---------------------------------------------------------------- disparity
@@ -157,7 +184,9 @@ class Subject:
             text = self._no_difference(decider) + self._room()
         else:
             text = self._open(reason, decider)
-        return f"{verdict}: {text}" + (f"; also, {also}" if also else "") + "."
+        if also:
+            text = f"{text}; also, {also}"
+        return f"{verdict}: {text}."
 
     # ------------------------------------------------------------ one verdict each
 
@@ -168,41 +197,38 @@ class Subject:
             ranks = f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)})"
             return f"{ranks}, but its mean does not: {means}"
         if pair.effect_name.endswith(WORST_RANK):
-            effect = (
-                f"{interval_words(pair, of=pair.worse_off)}, corrected "
-                f"{p_equals(pair.corrected_p_value)}"
-            )
-            if pair.effect * (pair.difference or 0.0) < 0:
-                worse, better, low, high = self._ordered(pair)
-                answered = f"{self._amount(low)} against {self._amount(high)} ({self._basis(pair)})"
-                ranked = (
-                    f"{worse} is worse off than {better} on {self.outcome} with refusals ranked "
-                    f"worst ({effect})"
-                )
-                return f"{ranked}, although not among those answered: {answered}"
-            more = f"and by more with refusals ranked worst ({effect})"
-            return f"{self._gap(pair)} among those answered ({self._basis(pair)}), {more}"
+            return self._with_refusals(pair)
         if self.in_block and pair.corrected_p_value >= ALPHA:
             return f"{self.in_block}; over all {self.block}s {self._gap(pair)} ({self._sure(pair)})"
         return f"{self._gap(pair)} ({self._sure(pair)}){self._likewise(pair)}"
 
+    def _with_refusals(self, pair: PairResult) -> str:
+        """Return the difference with refusals ranked worst, beside that among those answered."""
+        effect = sure(pair, of=pair.worse_off)
+        if pair.effect * (pair.difference or 0.0) < 0:
+            worse, better, low, high = self._ordered(pair)
+            answered = f"{self._amount(low)} against {self._amount(high)} ({self._basis(pair)})"
+            ranked = (
+                f"{worse} is worse off than {better} on {self.outcome} with refusals ranked worst "
+                f"({effect})"
+            )
+            return f"{ranked}, although not among those answered: {answered}"
+        more = f"and by more with refusals ranked worst ({effect})"
+        return f"{self._gap(pair)} among those answered ({self._basis(pair)}), {more}"
+
     def _likewise(self, decider: PairResult) -> str:
         """Return who else is worse off than whom: ``; also a against b, and c against d and e``."""
-        others = _by_worse(
-            [pair for pair in self.raised if pair is not decider and pair.worse_off is not None]
-        )
-        if not others:
-            more = len(self.raised) - 1
-            if more > 0:
-                return f"; {count(more, 'other pair')} too"
-            return ""
-        named = [
-            f"{pairs[0].worse_off} against {enumerated([_other(pair) for pair in pairs])}"
-            for pairs in others
-        ]
-        return f"; also {'; '.join(named[:3])}" + (
-            f"; and {len(named) - 3} more" if len(named) > 3 else ""
-        )
+        others = [pair for pair in self.raised if pair is not decider]
+        named = []
+        for pairs in _by_worse([pair for pair in others if pair.worse_off is not None]):
+            named.append(f"{pairs[0].worse_off} against {enumerated(list(map(_other, pairs)))}")
+        if len(named) > 3:
+            return f"; also {'; '.join(named[:3])}; and {len(named) - 3} more"
+        if named:
+            return f"; also {'; '.join(named)}"
+        if others:
+            return f"; {count(len(others), 'other pair')} too"
+        return ""
 
     def _no_difference(self, pair: PairResult) -> str:
         among = self._among()
@@ -212,16 +238,12 @@ class Subject:
             bound = same.removeprefix("saturated: every outcome is the same; ")
             return f"no difference {among} of {self.by} on {self.outcome}: {always}; {bound}"
         size = "larger than small"
-        sure = interval_words(pair, of=pair.worse_off)
-        low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
-        near = any("less than 5 points" in note for note in pair.notes)
-        if near and isinstance(low, float) and isinstance(high, float):
+        interval = interval_words(pair, of=pair.worse_off)
+        in_points = self._in_points(pair)
+        if in_points:
             # The d scale is blind here, so the interval is given in the unit that decided.
-            low, high = (-high, -low) if pair.worse_off == pair.group_2 else (low, high)
             size = "larger than 5 points"
-            sure = signed(
-                f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points"
-            )
+            interval = in_points
         elif any("the one declared" in note for note in pair.notes):
             size = "larger than declared"
         widest = self._gap(pair)
@@ -229,7 +251,17 @@ class Subject:
             worse, better, first, two = self._ordered(pair)
             widest = f"{worse} {self._value(first)}, {better} {self._amount(two)}"
         none = f"no difference {size} on {self.outcome} {among} of {self.by}"
-        return f"{none}; the widest: {widest} ({sure}; {self._basis(pair)})"
+        return f"{none}; the widest: {widest} ({interval}; {self._basis(pair)})"
+
+    def _in_points(self, pair: PairResult) -> str:
+        """Return the interval of the difference of two rates, where that passed *pair*."""
+        low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
+        near = any("less than 5 points" in note for note in pair.notes)
+        if not near or not isinstance(low, float) or not isinstance(high, float):
+            return ""
+        if pair.worse_off == pair.group_2:
+            low, high = -high, -low
+        return signed(f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points")
 
     def _among(self) -> str:
         if self.pairs == 1:
@@ -252,44 +284,44 @@ class Subject:
         )
 
     def _open(self, reason: Reason | None, pair: PairResult) -> str:
-        why = [
-            f"{group}: {self.missing[group]}"
-            for group in (pair.group_1, pair.group_2)
-            if group in self.missing
-        ]
-        words = {
-            "outcome": self.outcome,
-            "by": self.by,
-            "block": self.block,
-            "cases": self.cases,
-            "two": f"{pair.group_1} and {pair.group_2}",
-            "because": f" ({'; '.join(why)})" if why else "",
-            "refused": self._mostly_refused(pair),
-        }
-        if reason in _OPEN:
-            text = _OPEN[reason].format(**words)
-        else:
-            text = f"{self._gap(pair)}, too uncertain to tell"
         about = next((note for note in pair.notes if note.startswith(ABOUT)), "")
+        text = f"{self._gap(pair)}, too uncertain to tell"
         if about and reason is Reason.N:
             text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
-        if reason is Reason.NO_ROOM:
+        elif reason is Reason.NO_ROOM:
             text = f"no difference on {self.outcome} {self._among()}{self._room()}"
-        sure = ""
+        elif reason in _OPEN:
+            text = _OPEN[reason].format(
+                outcome=self.outcome,
+                by=self.by,
+                block=self.block,
+                cases=self.cases,
+                two=f"{pair.group_1} and {pair.group_2}",
+                because=self._because(pair),
+                refused=self._mostly_refused(pair),
+            )
         if reason not in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.NO_ROOM):
-            sure = f" ({self._sure(pair)})"
-        needs = reason is not Reason.DIFFERENTIAL_REFUSAL and pair.needs
-        return text + sure + (f"; it would take {pair.needs}" if needs else "")
+            text = f"{text} ({self._sure(pair)})"
+        if reason is Reason.DIFFERENTIAL_REFUSAL:
+            return text
+        return f"{text}{would_take(pair)}"
 
     # ------------------------------------------------------------ parts
 
+    def _because(self, pair: PairResult) -> str:
+        """Return why the groups of *pair* lack outcomes, in brackets."""
+        groups = (pair.group_1, pair.group_2)
+        why = [f"{group}: {self.missing[group]}" for group in groups if group in self.missing]
+        if why:
+            return f" ({'; '.join(why)})"
+        return ""
+
     def _mostly_refused(self, pair: PairResult) -> str:
-        sides = [self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)]
-        refused = [
-            f"{side.refused:,} of {side.group}"
-            for side in sides
-            if side is not None and side.refused > side.n
-        ]
+        refused = []
+        for name in (pair.group_1, pair.group_2):
+            side = self.groups[pair.metric].get(name)
+            if side is not None and side.refused > side.n:
+                refused.append(f"{side.refused:,} of {side.group}")
         if refused:
             return f", as most were refused ({enumerated(refused)})"
         return ""
@@ -307,25 +339,32 @@ class Subject:
                 f"{amount(rate, OutcomeKind.BINARY)} {of} against "
                 f"{amount(other, OutcomeKind.BINARY)}"
             )
-        what = "is refused when first asked" if pairs[0].metric == FIRST_REFUSAL else "is refused"
+        what = "is refused"
         why = ""
-        if pairs[0].metric == NO_ANSWER:
+        if pairs[0].metric == FIRST_REFUSAL:
+            what = "is refused when first asked"
+        elif pairs[0].metric == NO_ANSWER:
             what = "is left without a usable answer"
-            why = self.missing.get(worse, "")
-        effect = f"{interval_words(pairs[0], of=worse)}, corrected {p_equals(pairs[0].corrected_p_value)}"
-        better = enumerated([_other(pair) for pair in pairs])
-        return f"{worse} {what} in {rates} for {better}{f': {why}' if why else ''} ({effect})"
+            if worse in self.missing:
+                why = f": {self.missing[worse]}"
+        better = enumerated(list(map(_other, pairs)))
+        return f"{worse} {what} in {rates} for {better}{why} ({sure(pairs[0], of=worse)})"
 
     def _sure(self, pair: PairResult) -> str:
-        effect = interval_words(pair, of=pair.worse_off)
-        return f"{effect}, corrected {p_equals(pair.corrected_p_value)}; {self._basis(pair)}"
+        return f"{sure(pair, of=pair.worse_off)}; {self._basis(pair)}"
 
     def _ordered(self, pair: PairResult) -> tuple[str, str, float | None, float | None]:
         """The worse-off group and the other, and what each has."""
         worse = pair.worse_off or pair.group_1
         better = _other(pair)
-        first, two = (self.groups[pair.metric].get(group) for group in (worse, better))
-        return worse, better, first.value if first else None, two.value if two else None
+        return worse, better, self._value_of(pair, worse), self._value_of(pair, better)
+
+    def _value_of(self, pair: PairResult, name: str) -> float | None:
+        """Return the mean or rate of a group on the metric of *pair*, None where it has none."""
+        group = self.groups[pair.metric].get(name)
+        if group is None:
+            return None
+        return group.value
 
     def _amount(self, value: float | None) -> str:
         return amount(value, self.kind, self.unit)
@@ -352,48 +391,53 @@ class Subject:
         differ.
         """
         if self.kind is OutcomeKind.CATEGORICAL:
-            first, second = (
-                self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2)
-            )
-            if first is None or second is None or not first.shares or not second.shares:
-                return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
-            label = max(
-                first.shares,
-                key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)),
-            )
-            first_rate, two = (
-                f"{percent(group.shares.get(label, 0.0))}" for group in (first, second)
-            )
-            often = (
-                f"how often {pair.metric} is {label!r}: {first_rate} of {self.cases} against {two}"
-            )
-            return f"{pair.group_1} and {pair.group_2} differ most in {often}"
+            return self._gap_of_labels(pair)
         worse, better, low, high = self._ordered(pair)
-        if low is None or high is None:
-            return f"{worse if low is None else better} has no {self.outcome} to compare"
-        against = f"{self._amount(low)} against {self._amount(high)}"
+        if low is None:
+            return f"{worse} has no {self.outcome} to compare"
+        if high is None:
+            return f"{better} has no {self.outcome} to compare"
+        if pair.worse_off is None:
+            return self._apart(worse, better, low, high)
         on = f"on {self.outcome}"
-        if low == high and pair.worse_off is None:
-            return f"{worse} and {better} are alike {on}, both {self._value(low)}"
         if low == high:
             return f"{worse} ranks below {better} {on}, with the same mean of {self._value(low)}"
-        if pair.worse_off is None and len(self.answers) == 2:
-            other, this = self.answers
-            often = f"{this!r} rather than {other!r} in {self._amount(low)} of {self.cases}"
-            return f"{worse} and {better} differ {on}: {often} against {self._amount(high)}"
-        if pair.worse_off is None:
-            return f"{worse} and {better} differ {on}: {against}"
+        much = self._amount(abs(low - high))
         if self.kind in RATES:
             much = f"{100 * abs(low - high):.1f} percentage points"
-        else:
-            much = self._amount(abs(low - high))
         if self.kind is OutcomeKind.REFUSAL:
+            against = f"{self._amount(low)} against {self._amount(high)}"
             return f"{worse} is refused more often than {better}: {against}, {much}"
-        values = (
-            f"{self._value(low)} against {self._amount(high)}, {much} "
-            f"{'lower' if low < high else 'higher'}"
-        )
+        side = "higher"
+        if low < high:
+            side = "lower"
+        values = f"{self._value(low)} against {self._amount(high)}, {much} {side}"
         return f"{worse} is worse off than {better} {on}: {values}"
+
+    def _apart(self, first: str, second: str, value: float, second_value: float) -> str:
+        """How two groups differ of which neither is worse off."""
+        two = f"{first} and {second}"
+        on = f"on {self.outcome}"
+        if value == second_value:
+            return f"{two} are alike {on}, both {self._value(value)}"
+        gap = f"{self._amount(value)} against {self._amount(second_value)}"
+        if len(self.answers) == 2:
+            other, this = self.answers
+            often = f"{this!r} rather than {other!r} in {self._amount(value)} of {self.cases}"
+            gap = f"{often} against {self._amount(second_value)}"
+        return f"{two} differ {on}: {gap}"
+
+    def _gap_of_labels(self, pair: PairResult) -> str:
+        """The label whose share differs most between the two."""
+        two = f"{pair.group_1} and {pair.group_2}"
+        groups = [self.groups[pair.metric].get(name) for name in (pair.group_1, pair.group_2)]
+        shares = [group.shares for group in groups if group is not None and group.shares]
+        if len(shares) < 2:
+            return f"{two} cannot both be compared on {pair.metric}"
+        first, second = shares
+        label = max(first, key=lambda name: abs(first[name] - second.get(name, 0.0)))
+        often = f"{percent(first[label])} of {self.cases} against {percent(second.get(label, 0.0))}"
+        return f"{two} differ most in how often {pair.metric} is {label!r}: {often}"
 
     def _basis(self, pair: PairResult) -> str:
         """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
@@ -401,17 +445,21 @@ class Subject:
         groups = self.groups[pair.metric]
         sides = [groups[group] for group in (worse, _other(pair)) if group in groups]
         counts = list(dict.fromkeys(f"{group.n:,}" for group in sides))
+        trials = f"{' and '.join(counts)} {self.cases}"
+        if self.clusters == "rows" and len(counts) == 1:
+            return f"{trials} a group"
         if self.clusters == "rows":
-            return f"{' and '.join(counts)} {self.cases}" + (" a group" if len(counts) == 1 else "")
-        units = [
-            f"{g.clusters} {self.clusters if g.clusters != 1 else self.clusters.removesuffix('s')}"
-            for g in sides
-        ]
+            return trials
+        units = [self._units(group.clusters) for group in sides]
         if len(set(units)) == 1:
-            return f"{' and '.join(counts)} {self.cases} from {units[0]} a group"
-        return " and ".join(
-            f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(sides, units, strict=True)
-        )
+            return f"{trials} from {units[0]} a group"
+        each = zip(sides, units, strict=True)
+        return " and ".join(f"{group.n:,} {self.cases} from {unit}" for group, unit in each)
+
+    def _units(self, clusters: int) -> str:
+        if clusters == 1:
+            return f"1 {self.clusters.removesuffix('s')}"
+        return f"{clusters} {self.clusters}"
 
 
 _OPEN = {

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.arm_contrast import ArmTrials, choice_trials, score_trials
-from pytest_fairness.analysis.four_fifths import read_decisions
+from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
+from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
@@ -27,7 +27,7 @@ from pytest_fairness.analysis.policy import (
     Rule,
     until_significant,
 )
-from pytest_fairness.analysis.reading import Reading, as_columns, read
+from pytest_fairness.analysis.reading import Reading, as_columns, intersections, read
 from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, OutcomeKind, Reason, to_json
@@ -193,7 +193,9 @@ class SideChange:
             OPEN: f"INCONCLUSIVE({self.reason}): which of {first} and {second} is fairer {on} is not settled",
         }
         head = heads.get(self.became, f"{self.fairer} is fairer than {other} {on}")
-        return f"{head}: {gap}, {sure}{f'; it takes {self.needs}' if self.needs else ''}."
+        if self.needs:
+            sure += f"; it takes {self.needs}"
+        return f"{head}: {gap}, {sure}."
 
     def amount(self, value: float | None, *, signed: bool = False) -> str:
         """A gap or a change in the outcome's own unit, which is not named; of rates, percentage
@@ -229,7 +231,7 @@ def changes_of(
     ±.5 SD. Else it is ``open``, also with fewer trials a group than a verdict takes (30, of yes/no
     50), and where trials without an outcome, set to either extreme, would turn the answer.
     """
-    family = _Family([_p_value(contrast.found) for contrast in contrasts], alpha, correction)
+    family = _Family([_p_value(contrast.measured) for contrast in contrasts], alpha, correction)
     return [_change(contrast, at, family) for at, contrast in enumerate(contrasts)]
 
 
@@ -244,7 +246,7 @@ class SideContrast:
     data: ArmTrials
     by: str
     pair: tuple[int, int]
-    found: ArmContrast | None
+    measured: ArmContrast | None
 
 
 def contrasts_of(cells: SharedCells) -> list[SideContrast]:
@@ -262,8 +264,10 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
     )  # as of an experiment: treated, control
     # Both sides repeat each other's cells: an arm of its own keeps them from looking like
     # duplicates.
-    own_arms = frame["arm"].map(str) if "arm" in frame else ""
-    frame = frame.assign(arm=np.repeat(["first ", "second "], half) + own_arms)
+    sides = np.repeat(["first ", "second "], half)
+    if "arm" in frame:
+        sides = sides + frame["arm"].map(str)
+    frame = frame.assign(arm=sides)
     cluster = arguments.get("cluster", "name")
     blocks = block_columns(frame, arguments.get("block", "template"))
     if cells.analysis == "preference":
@@ -275,10 +279,7 @@ def contrasts_of(cells: SharedCells) -> list[SideContrast]:
         return _pairs(cells, trials, arguments["by"])
     contrasts: list[SideContrast] = []
     for table, reading in _read(cells, frame):
-        classes = as_columns(arguments["by"])
-        for chosen in (
-            some for size in range(len(classes)) for some in combinations(classes, size + 1)
-        ):
+        for chosen in intersections(as_columns(arguments["by"])):
             trials = score_trials(
                 table, arms, reading=reading, by=chosen, cluster=cluster, blocks=blocks
             )
@@ -295,9 +296,8 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
     if cells.analysis == "four_fifths":
         name, yes, present = read_decisions(frame, outcome, arguments["favourable"], None)
         refused = flags(frame, "refused") & ~flags(frame, "undetermined")
-        values = np.where(
-            refused, 0.0, np.where(present, yes, np.nan)
-        )  # who is refused gets no favourable decision
+        # Who is refused gets no favourable decision.
+        values = np.where(refused, 0.0, np.where(present, yes, np.nan))
         rates = Values(values=values, kind=OutcomeKind.BINARY)
         reading = Reading(
             name=name, values=rates, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0
@@ -316,10 +316,11 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
 
 
 def _pairs(cells: SharedCells, data: ArmTrials, by: str) -> list[SideContrast]:
-    return [
-        SideContrast(cells=cells, data=data, by=by, pair=pair, found=data.contrast((0, 1), *pair))
-        for pair in data.met
-    ]
+    contrasts = []
+    for pair in data.met:
+        measured = data.contrast((0, 1), *pair)
+        contrasts.append(SideContrast(cells=cells, data=data, by=by, pair=pair, measured=measured))
+    return contrasts
 
 
 # ---------------------------------------------------------------- what became of it
@@ -335,7 +336,8 @@ class _Family:
 
     def corrected(self, at: int, p: float) -> float:
         """*p* in the place of the p-value *at*."""
-        changed = [p if place == at else p_value for place, p_value in enumerate(self.p_values)]
+        changed = list(self.p_values)
+        changed[at] = p
         return float(correct(changed, self.correction)[at])
 
 
@@ -366,7 +368,9 @@ def _became(contrast: ArmContrast, family: _Family, at: int) -> str:
 
 
 def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
-    data, (a, b), measured = contrast.data, contrast.pair, contrast.found
+    data = contrast.data
+    measured = contrast.measured
+    a, b = contrast.pair
     kind = data.reading.values.kind
     cells = np.array(data.cells((0, 1), a, b))  # side and group × rows
     used = (cells & data.used).sum(axis=1)
@@ -415,7 +419,11 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     if max(measured.control.mean, measured.treated.mean, key=abs) < 0:
         turn = -1.0
         facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
-    (low, high), (low_95, high_95) = (change.interval(level, turn) for level in (0.9, 0.95))
+    low, high = change.interval(0.9, turn)
+    low_95, high_95 = change.interval(0.95, turn)
+    notes: tuple[str, ...] = ()
+    if data.one_cluster:
+        notes = ("one name a group: this is about those names",)
     size_low, size_high = _size_interval(measured)
     return SideChange(
         became=became,
@@ -438,7 +446,7 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         corrected_p_value=family.corrected(at, p_value),
         units=units,
         unit_of_evidence=noun,
-        notes=("one name a group: this is about those names",) if data.one_cluster else (),
+        notes=notes,
         **facts,
     )
 
@@ -450,7 +458,7 @@ def _left_open(
 
     *used* and *total* count the trials of each group with an outcome, and all.
     """
-    measured = contrast.found
+    measured = contrast.measured
     minimum = MINIMUM_N[contrast.data.reading.values.kind]
     if measured is not None and measured.lost > MAX_RAGGED:
         lacking = percent(measured.lost, 0)
@@ -482,10 +490,9 @@ def _size_interval(contrast: ArmContrast) -> tuple[float, float]:
     |b| − |a| is the smaller of |b − a| and |b + a|, positive where both have the same sign. It
     rises or falls with each of them in every quadrant, so that its extremes lie at corners.
     """
-    corners = product(contrast.change.interval(0.9), contrast.total.interval(0.9))
-    sizes = [
-        math.copysign(min(abs(change), abs(total)), change * total) for change, total in corners
-    ]
+    sizes = []
+    for change, total in product(contrast.change.interval(0.9), contrast.total.interval(0.9)):
+        sizes.append(math.copysign(min(abs(change), abs(total)), change * total))
     return min(sizes), max(sizes)
 
 
@@ -534,12 +541,12 @@ def _means(data: ArmTrials) -> dict[str, float]:
     else:
         cluster = np.arange(int(both.sum()))
     codes = np.unique(cluster, return_inverse=True)[1]
-    before, after = (means_of(side[both], codes)[0] for side in (values[:half], values[half:]))
+    before = means_of(values[:half][both], codes)[0]
+    after = means_of(values[half:][both], codes)[0]
     low, high = one_sample_t(after - before).interval(0.95)
-    named = {
-        "mean_before": before.mean(),
-        "mean_after": after.mean(),
-        "mean_low": low,
-        "mean_high": high,
+    return {
+        "mean_before": float(before.mean()),
+        "mean_after": float(after.mean()),
+        "mean_low": float(low),
+        "mean_high": float(high),
     }
-    return {name: float(value) for name, value in named.items()}

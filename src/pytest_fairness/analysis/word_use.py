@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.effects import LOGIT_TO_D
-from pytest_fairness.statistics.proportions import two_by_two_p
+from pytest_fairness.statistics.proportions import log_odds_ratio, two_by_two_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,40 +73,46 @@ def analyze_words(
     return kept.reset_index(drop=True)
 
 
+class _Counted(NamedTuple):
+    """In how many documents each word stands, and how often it is used."""
+
+    documents: Counter[str]
+    uses: Counter[str]
+
+
+def _counted(texts: Sequence[str]) -> _Counted:
+    counted = _Counted(Counter(), Counter())
+    for text in texts:
+        words = [word.lower() for word in _WORD.findall(text)]
+        counted.uses.update(words)
+        counted.documents.update(set(words))
+    return counted
+
+
 def word_differences(
     first: Sequence[str], second: Sequence[str], *, least_documents: int = 5
 ) -> pd.DataFrame:
     """The words of two groups' documents compared, strongest evidence first."""
     import pandas as pd
 
-    tokens = [[word.lower() for word in _WORD.findall(text)] for text in (*first, *second)]
-    presence = Counter(word for document in tokens for word in set(document))
-    words = sorted(word for word, documents in presence.items() if documents >= least_documents)
-    if not first or not second:
-        words = []
-    place = {word: at for at, word in enumerate(words)}
-    table = np.zeros((len(tokens), len(words)))
-    uses = np.zeros((2, len(words)), dtype=np.intp)
-    for at, document in enumerate(tokens):
-        for word in document:
-            if word in place:
-                table[at, place[word]] = 1.0
-                uses[int(at >= len(first)), place[word]] += 1
-    n1, n2 = (np.full(len(words), float(len(side))) for side in (first, second))
-    x1 = table[: len(first)].sum(axis=0)
-    x2 = table[len(first) :].sum(axis=0)
+    sides = _counted(first), _counted(second)
+    words = []
+    if first and second:
+        presence = sides[0].documents + sides[1].documents
+        words = sorted(word for word, texts in presence.items() if texts >= least_documents)
+    n1, n2 = (np.full(len(words), float(len(texts))) for texts in (first, second))
+    x1, x2 = (np.array([side.documents[word] for word in words], float) for side in sides)
+    count_1, count_2 = (np.array([side.uses[word] for word in words], np.intp) for side in sides)
     p = two_by_two_p(x1, n1, x2, n2)
-    zero = (x1 == 0) | (x2 == 0) | (x1 == n1) | (x2 == n2)
-    a, b, c, d = (cell + np.where(zero, 0.5, 0.0) for cell in (x1, n1 - x1, x2, n2 - x2))
-    effect = np.log(a * d / (b * c)) * LOGIT_TO_D
+    effect = log_odds_ratio(x1, n1, x2, n2) * LOGIT_TO_D
     columns = {
         "word": np.array(words, dtype=object),
         "share_1": x1 / max(len(first), 1),
         "share_2": x2 / max(len(second), 1),
         "documents_1": x1.astype(np.intp),
         "documents_2": x2.astype(np.intp),
-        "count_1": uses[0],
-        "count_2": uses[1],
+        "count_1": count_1,
+        "count_2": count_2,
         "effect": effect,
         "p_value": p,
         "q_value": correct(p, "fdr_bh"),

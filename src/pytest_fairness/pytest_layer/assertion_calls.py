@@ -458,7 +458,7 @@ class _Design:
     @cached_property
     def _first(self) -> frozenset[str]:
         """Some of the columns that are known without making a table."""
-        cell: Cell = self._planned.grid[0]
+        cell: Cell = self._planned.cell(0)
         return frozenset((*cell.groups, *cell.context, *cell.attributes, "template", "name"))
 
     @cached_property

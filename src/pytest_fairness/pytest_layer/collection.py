@@ -153,7 +153,7 @@ def expand(
         named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
         metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
     if "cell" in wanted:
-        cells = [cell.id for cell in planned.grid]
+        cells = [planned.cell(at).id for at in range(len(planned.grid))]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return {
         _key(metafunc.definition, design_class): design for design_class, design in designs.items()

@@ -18,7 +18,7 @@ from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds
-from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, PlannedGrid, parameters_of
+from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.scorer import SHORT_REPLY
 
@@ -230,18 +230,8 @@ class _MeasuredCell(NamedTuple):
 def _measured(
     planned: Planned, tiers: Iterable[int], indices: Sequence[int]
 ) -> dict[int, list[_MeasuredCell]]:
-    """The cells at *indices* as each of *tiers* sends them; a cell of a grid is made once for all."""
-    if not isinstance(planned, PlannedGrid):
-        return {
-            tier: [_MeasuredCell.of(entry) for entry in planned.entries(tier, indices)]
-            for tier in tiers
-        }
-    measured: dict[int, list[_MeasuredCell]] = {tier: [] for tier in tiers}
-    for index in indices:
-        cell = planned.grid[index]
-        for tier, cells in measured.items():
-            cells.append(_MeasuredCell.of(planned.entry(tier, index, cell)))
-    return measured
+    """The cells at *indices* as each of *tiers* sends them."""
+    return {tier: list(map(_MeasuredCell.of, planned.entries(tier, indices))) for tier in tiers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

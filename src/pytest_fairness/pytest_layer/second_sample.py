@@ -64,7 +64,7 @@ def offer(
     # A copy: the test may add columns to its own, which another sample would not have.
     item.stash[OFFERED] = Repeatable(
         table.copy(),
-        planned.grid[0].context,
+        planned.cell(0).context,
         second,
         possible=lambda: planned.on_other_names is not None,
         remake=_remake_in(item),

@@ -120,7 +120,7 @@ class TrialSource:
         if index not in memory:
             planned = self._grids[selection.key]
             chosen = self._selected[selection]
-            places = {planned.grid[at].id: at for at in chosen}
+            places = {planned.cell(at).id: at for at in chosen}
             for answers in self._answers(planned, item, system, chosen):
                 for answered in answers.cells():
                     memory[places[answered.cell.id]] = answered

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -121,9 +123,9 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
     """
     codes, values = _factorize(require_column(frame, column, what))
     refuse(frame, column, codes < 0, lambda _: f"the {what} is missing; fill it in or drop the row")
-    names = [str(value) for value in values]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    names = list(map(str, values))
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
         raise FrameError(
             f"column {column!r}: two different values both read {twice!r}; make them one type"
         )
@@ -135,10 +137,11 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
 
 def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
     """Codes in order of appearance, −1 for missing, and the values they stand for."""
-    # Text that pandas keeps as Python strings is handed over as such: pandas would look through it
-    # twice more.
-    text = isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "python"
-    codes, values = pd.factorize(series.to_numpy(dtype=object) if text else series)
+    if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "python":
+        # Handed over as Python strings, which it holds: pandas would look through it twice more.
+        codes, texts = pd.factorize(series.to_numpy(dtype=object))
+        return codes, list(texts)
+    codes, values = pd.factorize(series)
     return codes, list(values)
 
 
@@ -150,13 +153,13 @@ def flags(frame: pd.DataFrame, column: str) -> Bools:
     if series.dtype == np.bool_:
         return series.to_numpy()
     values = series.astype(object).where(series.notna(), other=False).to_numpy()
-    problems = [
+    is_flag = [
         isinstance(value, (bool, int, float, np.generic)) and value in (0, 1) for value in values
     ]
     refuse(
         frame,
         column,
-        ~np.array(problems, dtype=np.bool_),
+        ~np.array(is_flag, dtype=np.bool_),
         lambda at: f"{values[at]!r} is neither True nor False",
     )
     return values.astype(np.bool_)
@@ -250,9 +253,8 @@ def _refuse_repeated_trials(
     same = first_repeat([group.codes, clusters.codes, block_codes, *more])
     if not same:
         return
-    shown = [
-        name for name in (*columns, "repetition") if name is not None and name in frame.columns
-    ]
+    named = [name for name in (*columns, "repetition") if name is not None]
+    shown = [name for name in named if name in frame.columns]
     what = ", ".join(f"{name} {frame[name].iloc[same[1]]}" for name in shown)
     raise FrameError(
         f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} "
@@ -276,27 +278,35 @@ def read_design(
     group = _groups(frame, by)
     if block == DEFAULT_BLOCK and block not in frame.columns:
         block = None
-    blocks = None
-    block_codes = np.zeros(len(frame), dtype=np.intp)
+    blocks = Coded(np.zeros(len(frame), dtype=np.intp), ("",))
     if block is not None:
         blocks = code(frame, block, "block")
-        block_codes = blocks.codes
     clusters = _clusters(frame, cluster, group)
     if clusters is not None and "repetition" in frame.columns:
-        _refuse_repeated_trials(frame, group, clusters, block_codes, (cluster, block))
-    return Membership(
+        _refuse_repeated_trials(frame, group, clusters, blocks.codes, (cluster, block))
+    design = Membership(
         group=group,
-        cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
-        block=block_codes,
-        block_labels=("",) if blocks is None else blocks.labels or ("",),
+        cluster=np.arange(len(frame)),
+        block=blocks.codes,
+        block_labels=blocks.labels or ("",),
         refused=flags(frame, "refused"),
         undetermined=flags(frame, "undetermined"),
         has_refusals="refused" in frame.columns,
-        cluster_name=None if clusters is None else cluster,
+        cluster_name=None,
         block_name=block,
-        cluster_labels=() if clusters is None else clusters.labels,
-        parts=() if clusters is None or cluster != DEFAULT_CLUSTER else _parts(frame, clusters),
-        copy=None if clusters is None else _copies(frame, group, clusters, block_codes),
+    )
+    if clusters is None:
+        return design
+    parts: tuple[Coded, ...] = ()
+    if cluster == DEFAULT_CLUSTER:
+        parts = _parts(frame, clusters)
+    return replace(
+        design,
+        cluster=clusters.codes,
+        cluster_name=cluster,
+        cluster_labels=clusters.labels,
+        parts=parts,
+        copy=_copies(frame, group, clusters, blocks.codes),
     )
 
 
@@ -326,20 +336,29 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
     Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name
     of two parts.
     """
-    if all(column in frame.columns for column in NAME_PARTS):
-        first_row = np.unique(clusters.codes, return_index=True)[1]
-        parts = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
-        if not all(isinstance(value, str) and value for column in parts for value in column):
-            return ()
+    if set(NAME_PARTS) <= set(frame.columns):
+        parts = _parts_in_columns(frame, clusters)
     else:
-        words = [label.split() for label in clusters.labels]
-        if any(len(name) < 2 or any(map(str.isdigit, "".join(name))) for name in words):
-            return ()
-        parts = [[name[0] for name in words], [name[-1] for name in words]]
-    return tuple(
-        Coded(codes, tuple(labels))
-        for codes, labels in (pd.factorize(np.array(p, object)) for p in parts)
-    )
+        parts = _parts_of_words(clusters.labels)
+    factorized = [pd.factorize(np.array(part, object)) for part in parts]
+    return tuple(Coded(codes, tuple(labels)) for codes, labels in factorized)
+
+
+def _parts_in_columns(frame: pd.DataFrame, clusters: Coded) -> list[list[str]]:
+    """The first and the last names of the clusters' first rows; nothing where one is missing."""
+    first_row = np.unique(clusters.codes, return_index=True)[1]
+    parts = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
+    if all(isinstance(name, str) and name for name in chain(*parts)):
+        return parts
+    return []
+
+
+def _parts_of_words(labels: Sequence[str]) -> list[list[str]]:
+    """The first and the last words of *labels*; nothing where one has no two words, or a digit."""
+    words = [label.split() for label in labels]
+    if min(map(len, words), default=0) < 2 or any(map(str.isdigit, "".join(labels))):
+        return []
+    return [[name[0] for name in words], [name[-1] for name in words]]
 
 
 def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, block: Ints) -> Bools | None:
@@ -404,38 +423,22 @@ def read_outcome(
     for numbers that are infinite or beyond ±1e100, and for values that contradict the kind;
     UsageError for a *favourable* that is none of two labels.
     """
-    try:
-        wanted = None
-        if kind not in (None, "auto"):
-            wanted = OutcomeKind(kind)
-    except ValueError:
-        kinds = ", ".join(member.value for member in OutcomeKind)
-        raise FrameError(
-            f"unknown outcome kind {kind!r}; it is one of {kinds}, or 'auto'"
-        ) from None
+    wanted = _kind(kind)
     if wanted is OutcomeKind.CATEGORICAL:
         return _labelled(column, series, wanted, favourable)
-    if (
-        isinstance(series.dtype, pd.CategoricalDtype)
-        and series.dtype.ordered
-        and favourable is None
-    ):
+    labels = isinstance(series.dtype, pd.CategoricalDtype)
+    if labels and series.dtype.ordered and favourable is None:  # type: ignore[union-attr]
         ordered = _in_order(column, series, wanted)
         if ordered is not None:
             return ordered
     # A pandas category holds labels, unless it is declared to hold numbers.
-    named = wanted is not None and isinstance(series.dtype, pd.CategoricalDtype)
-    numbers = _as_numbers(series.astype(object) if named else series)
+    if labels and wanted is not None:
+        numbers = _as_numbers(series.astype(object))
+    else:
+        numbers = _as_numbers(series)
     if numbers is None:
         if wanted not in (None, OutcomeKind.BINARY):
-            other = ~_are(_NUMBERS, series)
-            refuse(
-                frame,
-                column,
-                other,
-                lambda at: f"{series.iloc[at]!r} is not a number, but the kind is {wanted}",
-            )
-            raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")
+            raise _no_numbers(frame, column, series, wanted)
         _require_text(frame, column, series)
         refuse_text_numbers(column, series)
         return _labelled(column, series, wanted, favourable)
@@ -451,12 +454,53 @@ def read_outcome(
         )
     if wanted not in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
         return Values(values=numbers, kind=wanted, why=why)
+    good = _favourable_number(frame, column, series, numbers, wanted, favourable)
+    return Values(values=numbers, kind=wanted, why=why, favourable=good)
+
+
+def _kind(kind: str | None) -> OutcomeKind | None:
+    """Return the kind that is declared; None where it is to be inferred. Raises FrameError."""
+    if kind in (None, "auto"):
+        return None
+    try:
+        return OutcomeKind(kind)
+    except ValueError:
+        kinds = ", ".join(member.value for member in OutcomeKind)
+        raise FrameError(
+            f"unknown outcome kind {kind!r}; it is one of {kinds}, or 'auto'"
+        ) from None
+
+
+def _no_numbers(
+    frame: pd.DataFrame, column: str, series: pd.Series[Any], wanted: OutcomeKind | None
+) -> FrameError:
+    """Return that *series* holds no numbers; raises FrameError for the first row without one."""
+    refuse(
+        frame,
+        column,
+        ~_are(_NUMBERS, series),
+        lambda at: f"{series.iloc[at]!r} is not a number, but the kind is {wanted}",
+    )
+    return FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")
+
+
+def _favourable_number(
+    frame: pd.DataFrame,
+    column: str,
+    series: pd.Series[Any],
+    numbers: Floats,
+    kind: OutcomeKind,
+    favourable: object,
+) -> float:
+    """Return the favourable one of yes (1) and no (0). Raises FrameError for another value among
+    *numbers*, UsageError for a *favourable* that is neither.
+    """
     refuse(
         frame,
         column,
         ~np.isnan(numbers) & (numbers != 0) & (numbers != 1),
         lambda at: (
-            f"{series.iloc[at]!r} is not yes or no; a {wanted} outcome is True, False, 1, 0 or "
+            f"{series.iloc[at]!r} is not yes or no; a {kind} outcome is True, False, 1, 0 or "
             "missing"
         ),
     )
@@ -466,10 +510,8 @@ def read_outcome(
             "True or False"
         )
     if favourable is None:
-        good = wanted is OutcomeKind.BINARY
-    else:
-        good = bool(favourable)
-    return Values(values=numbers, kind=wanted, why=why, favourable=float(good))
+        return float(kind is OutcomeKind.BINARY)
+    return float(bool(favourable))
 
 
 _ANSWERS = {
@@ -504,40 +546,52 @@ def _labelled(
     codes, labels = pd.factorize(series.map(str, na_action="ignore"), sort=True)
     values = np.where(codes < 0, np.nan, codes)
     names = tuple(map(str, labels))
-    listed = ", ".join(map(repr, names[:8])) + (" …" if len(names) > 8 else "")
-    if len(names) != 2:
-        if favourable is not None:
-            raise UsageError(
-                f"favourable={favourable!r}: {column!r} has {len(names)} labels ({listed}); name "
-                "the favourable one "
-                "where there are two"
-            )
-        if wanted is OutcomeKind.BINARY:
-            raise FrameError(
-                f"column {column!r} has {len(names)} labels ({listed}): a yes/no outcome has two"
-            )
-        if wanted is None and len(names) > MOST_LABELS:
-            raise FrameError(
-                f"column {column!r} has {len(names):,} different texts ({listed}): more than "
-                f"{MOST_LABELS} are hardly "
-                "labels. Score the texts, or pass kind='categorical' if labels is what they are"
-            )
-        why = None
-        if wanted is None:
-            why = "its values are labels"
-        return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=names, why=why)
+    listed = ", ".join(map(repr, names[:8]))
+    if len(names) > 8:
+        listed = f"{listed} …"
+    if len(names) == 2:
+        return _two_labels(column, values, (names[0], names[1]), listed, favourable)
+    if favourable is not None:
+        raise UsageError(
+            f"favourable={favourable!r}: {column!r} has {len(names)} labels ({listed}); name the "
+            "favourable one where there are two"
+        )
+    if wanted is OutcomeKind.BINARY:
+        raise FrameError(
+            f"column {column!r} has {len(names)} labels ({listed}): a yes/no outcome has two"
+        )
+    if wanted is None and len(names) > MOST_LABELS:
+        raise FrameError(
+            f"column {column!r} has {len(names):,} different texts ({listed}): more than "
+            f"{MOST_LABELS} are hardly labels. Score the texts, or pass kind='categorical' if "
+            "labels is what they are"
+        )
+    why = None
+    if wanted is None:
+        why = "its values are labels"
+    return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=names, why=why)
+
+
+def _two_labels(
+    column: str, values: Floats, names: tuple[str, str], listed: str, favourable: object
+) -> Values:
+    """Two labels as yes and no, the favourable one as yes where it is known."""
     if favourable is not None and str(favourable) not in names:
         raise UsageError(f"favourable={favourable!r} is no label of {column!r}, which has {listed}")
-    good = [_good(name) if favourable is None else name == str(favourable) for name in names]
-    two_labels = good[0] is not good[1] and None not in good
-    turned = two_labels and good[0]
-    return Values(
-        values=1 - values if turned else values,
+    first, second = (_good(name) for name in names)
+    if favourable is not None:
+        first, second = (name == str(favourable) for name in names)
+    read = Values(
+        values=values,
         kind=OutcomeKind.BINARY,
-        categories=names[::-1] if turned else names,
+        categories=names,
         why=f"it has two labels, {listed}",
-        favourable=1.0 if two_labels else None,
     )
+    if first is None or second is None or first is second:
+        return read
+    if first:
+        read = replace(read, values=1 - values, categories=names[::-1])
+    return replace(read, favourable=1.0)
 
 
 def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -> Values | None:
@@ -554,7 +608,9 @@ def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -
         return None
     codes = series.cat.codes.to_numpy(dtype=np.float64)
     shown = [f"{label} = {code}" for code, label in enumerate(labels)]
-    listed = ", ".join(shown if len(shown) <= 8 else [*shown[:4], "…", shown[-1]])
+    if len(shown) > 8:
+        shown = [*shown[:4], "…", shown[-1]]
+    listed = ", ".join(shown)
     why = None
     if wanted is None:
         why = f"its labels have an order, {listed}"
@@ -582,20 +638,25 @@ def refuse_text_numbers(column: str, series: pd.Series[Any], *, labels: bool = T
     """Raise FrameError where most texts of *series* are numbers: labels cannot be more or less.
     Where *labels* will do, 0 and 1 alone are yes and no."""
     texts = texts_of(series)
-    numbers = [text for text in texts if _NUMBER.fullmatch(text)]
-    if 2 * len(numbers) <= len(texts) or (
-        labels and {text.strip() for text in texts} <= {"0", "1"}
-    ):
+    numbers = []
+    others = []
+    for text in texts:
+        if _NUMBER.fullmatch(text):
+            numbers.append(text)
+        else:
+            others.append(text)
+    if 2 * len(numbers) <= len(texts) or (labels and set(map(str.strip, texts)) <= {"0", "1"}):
         return
     example = next((text for text in numbers if not _is_float(text)), numbers[0])
     where = f"frame[{column!r}]"
-    others = [text for text in texts if not _NUMBER.fullmatch(text)]
+    mend = f"convert it first, {where} = {_conversion(example, where)}"
+    if others:
+        mend += f"; {others[0]!r} is none, so make it a missing value"
+    if labels:
+        mend += "; or pass kind='categorical' if labels is what they are"
     raise FrameError(
         f"column {column!r} holds numbers written as text ({example!r}): labels cannot be more or "
-        "less; convert it "
-        f"first, {where} = {_conversion(example, where)}"
-        + (f"; {others[0]!r} is none, so make it a missing value" if others else "")
-        + ("; or pass kind='categorical' if labels is what they are" if labels else "")
+        f"less; {mend}"
     )
 
 
@@ -703,7 +764,7 @@ def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> N
         refuse(
             frame,
             column,
-            odd if other.any() else other,
+            odd & other.any(),
             lambda at: (
                 f"{series.iloc[at]!r} is of type {type(series.iloc[at]).__name__} among {among}; "
                 "make the "

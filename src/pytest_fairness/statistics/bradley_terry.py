@@ -9,6 +9,9 @@ Both likelihoods are concave, so Newton with step halving finds the maximum wher
 Where there is none (separation: some direction only ever helps) a linear programme says so
 beforehand (Konis 2007, *Linear programming algorithms for detecting separated data in binary
 logistic regression models*), and a ridge fit takes its place.
+
+Where there is a maximum, the fits are those of ``GLM(family=Binomial())`` and of
+``ConditionalLogit`` of statsmodels.
 """
 
 from __future__ import annotations
@@ -59,8 +62,10 @@ def likelihood_ratio(smaller: Fit, larger: Fit) -> LikelihoodRatio:
     """Twice the gain in log likelihood, χ² with the difference of the ranks."""
     df = larger.rank - smaller.rank
     statistic = max(0.0, 2 * (larger.log_likelihood - smaller.log_likelihood))
-    usable = smaller.proper and larger.proper and df > 0
-    return LikelihoodRatio(statistic, df, float(chdtrc(df, statistic)) if usable else None)
+    p = None
+    if smaller.proper and larger.proper and df > 0:
+        p = float(chdtrc(df, statistic))
+    return LikelihoodRatio(statistic, df, p)
 
 
 # ---------------------------------------------------------------- one of two
@@ -100,26 +105,26 @@ def bradley_terry(choices: Choices) -> Strengths | None:
     p = p[trials > 0]
     trials = trials[trials > 0]
     saturated = float(np.sum(trials * (xlogy(p, p) + xlogy(1 - p, 1 - p))))
-    strengths, errors = (
-        dict(
-            zip(
-                (choices.labels[group] for group in there),
-                [0.0, *values[at:].tolist()],
-                strict=True,
-            )
-        )
-        for values in (full.beta, full.errors)
-    )
-    return Strengths(
-        strength=strengths,
-        error=errors if full.proper else None,
-        position=float(full.beta[0]) if at else None,
-        position_error=float(full.errors[0]) if at and full.proper else None,
+    labels = [choices.labels[group] for group in there]
+    strengths = Strengths(
+        strength=dict(zip(labels, [0.0, *full.beta[at:].tolist()], strict=True)),
+        error=None,
+        position=None,
+        position_error=None,
         groups=likelihood_ratio(fit_binomial(design[:, :at], won), full),
-        order=likelihood_ratio(fit_binomial(design[:, 1:], won), full) if at else None,
+        order=None,
         deviance=max(0.0, 2 * (saturated - full.log_likelihood)),
         proper=full.proper,
     )
+    if full.proper:
+        errors = dict(zip(labels, [0.0, *full.errors[at:].tolist()], strict=True))
+        strengths = replace(strengths, error=errors)
+    if choices.listed:
+        order = likelihood_ratio(fit_binomial(design[:, 1:], won), full)
+        strengths = replace(strengths, position=float(full.beta[0]), order=order)
+        if full.proper:
+            strengths = replace(strengths, position_error=float(full.errors[0]))
+    return strengths
 
 
 def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
@@ -277,59 +282,81 @@ def fit_choice(
     (trials × alternatives) which alternatives there were; by default all. A trial counts *weight*
     times, by default once.
     """
-    at = np.arange(chosen.size)
     size = design.shape[2]
     if offered is None:
         offered = np.ones(design.shape[:2], dtype=np.bool_)
-    there: Bools = offered
     if weight is None:
         weight = np.ones(chosen.size)
-    won = design[at, chosen]
+    won = design[np.arange(chosen.size), chosen]
     # Rows of which a larger product with β only ever helps.
-    signed = (won[:, None, :] - design)[there]
+    signed = (won[:, None, :] - design)[offered]
     rank = 0
     if signed.size:
         rank = int(np.linalg.matrix_rank(signed))
     proper = not size or (rank == size and not separated(signed))
-    penalty = RIDGE
+    penalty = RIDGE * np.eye(size)
     if proper:
-        penalty = 0.0
+        penalty = np.zeros((size, size))
+    likelihood = _Likelihood(design, chosen, offered, weight, won, penalty)
+    beta, value, information = likelihood.highest()
+    covariance = np.linalg.pinv(information + penalty, hermitian=True)
+    return Fit(beta, np.asarray(covariance, dtype=np.float64), value, rank, proper)
 
-    def parts(beta: Floats) -> tuple[float, Floats, Floats]:
-        eta = np.where(there, design @ beta, -np.inf)
+
+@dataclass(frozen=True, slots=True)
+class _Likelihood:
+    """The log likelihood of the choices of :func:`fit_choice`, less ½·β′·penalty·β; ``won`` are the
+    rows of the design that were chosen."""
+
+    design: Floats
+    chosen: Ints
+    offered: Bools
+    weight: Floats
+    won: Floats
+    penalty: Floats
+
+    def parts(self, beta: Floats) -> tuple[float, Floats, Floats]:
+        """The log likelihood without the penalty, its gradient and its information."""
+        eta = np.where(self.offered, self.design @ beta, -np.inf)
         total = logsumexp(eta, axis=1)
         p = np.exp(eta - total[:, None])
-        mean = np.einsum("tk,tkp->tp", p, design)
-        second = np.einsum("tk,tkp,tkq->pq", p * weight[:, None], design, design)
-        gradient = weight @ (won - mean)
-        return (
-            float(weight @ (eta[at, chosen] - total)),
-            gradient,
-            second - mean.T @ (mean * weight[:, None]),
-        )
+        mean = np.einsum("tk,tkp->tp", p, self.design)
+        weight = self.weight[:, None]
+        second = np.einsum("tk,tkp,tkq->pq", p * weight, self.design, self.design)
+        likelihood = self.weight @ (eta[np.arange(self.chosen.size), self.chosen] - total)
+        gradient = self.weight @ (self.won - mean)
+        return float(likelihood), gradient, second - mean.T @ (mean * weight)
 
-    beta = np.zeros(size)
-    value, gradient, information = parts(beta)
-    for _ in range(200 if size else 0):
-        step = np.linalg.lstsq(
-            information + penalty * np.eye(size), gradient - penalty * beta, rcond=None
-        )[0]
-        best = value - penalty * float(beta @ beta) / 2
-        while True:
-            trial = beta + step
-            value, gradient, information = parts(trial)
-            if value - penalty * float(trial @ trial) / 2 >= best - 1e-12 * abs(best) or not np.any(
-                step
-            ):
+    def highest(self) -> tuple[Floats, float, Floats]:
+        """The β of the maximum by Newton's steps, the log likelihood and the information there."""
+        beta = np.zeros(self.design.shape[2])
+        value, gradient, information = self.parts(beta)
+        if not beta.size:
+            return beta, value, information
+        for _ in range(200):
+            slope = gradient - self.penalty @ beta
+            solved = np.linalg.lstsq(information + self.penalty, slope, rcond=None)[0]
+            step = np.asarray(solved, dtype=np.float64)
+            least = value - self._penalised(beta)
+            step, (value, gradient, information) = self._uphill(beta, step, least)
+            beta = beta + step
+            if float(np.max(np.abs(step))) < 1e-11 * (1 + float(np.max(np.abs(beta)))):
                 break
+        return beta, value, information
+
+    def _uphill(
+        self, beta: Floats, step: Floats, least: float
+    ) -> tuple[Floats, tuple[float, Floats, Floats]]:
+        """*step*, halved until it does not fall below *least*, and the parts where it ends."""
+        while True:
+            parts = self.parts(beta + step)
+            reached = parts[0] - self._penalised(beta + step)
+            if reached >= least - 1e-12 * abs(least) or not np.any(step):
+                return step, parts
             step = step / 2
-        beta = trial
-        if float(np.max(np.abs(step))) < 1e-11 * (1 + float(np.max(np.abs(beta)))):
-            break
-    covariance = np.asarray(
-        np.linalg.pinv(information + penalty * np.eye(size), hermitian=True), dtype=np.float64
-    )
-    return Fit(beta, covariance, value, rank, proper)
+
+    def _penalised(self, beta: Floats) -> float:
+        return float(beta @ self.penalty @ beta) / 2
 
 
 def separated(signed: Floats) -> bool:

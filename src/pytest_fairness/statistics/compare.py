@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -105,39 +106,14 @@ def measure(
     repeats = layout.cell_start.size < layout.values.size and np.array_equal(low, high)
     dropped = False
 
-    def compare(rows: _Rows, layout: Layout, parts: NameParts | None) -> PairTable:
-        inner = all_pairs(layout.groups)
-        if kind is OutcomeKind.CATEGORICAL:
-            return compare_categories(layout, inner, categories, seed)
-        if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
-            # Rows stand for themselves and few values occur: equal rows of a group and block are
-            # one cell.
-            code = np.unique(rows.values, return_inverse=True)[1]
-            layout = rows._replace(cluster=code * blocks + rows.block).lay_out(
-                layout.groups, blocks, own_rows=True
-            )
-        if kind in RATES:
-            return compare_rates(layout, inner, parts)
-        return compare_scores(layout, inner, kind, parts)
-
+    compare = partial(_compare, kind=kind, categories=categories, seed=seed)
     if present.size >= 2:
-        table = compare(rows, layout, _recurring_parts(design, layout))
+        table = compare(rows, layout, parts=_recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
-            # Without clusters nothing else sees to copies of one text (a model at temperature 0),
-            # so that they count once; where the texts are not known, repetitions do if every cell
-            # repeats its value exactly.
-            single = rows
-            if rows.copy is not None:
-                single = rows.take(~rows.copy)
-            elif repeats:
-                cell_cluster = layout.cluster_label[layout.cell_cluster]
-                cell_values = layout.values[layout.cell_start] + layout.reference
-                single = _Rows(
-                    cell_values, layout.cell_group, cell_cluster, layout.cell_block, None
-                )
+            single = _without_copies(rows, layout, repeats=repeats)
             dropped = single is not rows
             single = single._replace(cluster=np.arange(single.values.size))
-            by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True), None)
+            by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True))
             table = _about_labels(table, by_row)
         inner = all_pairs(present.size)
         index = np.full((groups, groups), -1, dtype=np.intp)
@@ -164,6 +140,45 @@ def measure(
         repeats=repeats,
         copies_dropped=dropped,
     )
+
+
+def _compare(
+    rows: _Rows,
+    layout: Layout,
+    *,
+    kind: OutcomeKind,
+    categories: int,
+    seed: int,
+    parts: NameParts | None = None,
+) -> PairTable:
+    """Compare all pairs of the groups of *layout*, which lays *rows* out."""
+    inner = all_pairs(layout.groups)
+    if kind is OutcomeKind.CATEGORICAL:
+        return compare_categories(layout, inner, categories, seed)
+    if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
+        # Rows stand for themselves and few values occur: equal rows of a group and block are one
+        # cell.
+        code = np.unique(rows.values, return_inverse=True)[1]
+        layout = rows._replace(cluster=code * layout.blocks + rows.block).lay_out(
+            layout.groups, layout.blocks, own_rows=True
+        )
+    if kind in RATES:
+        return compare_rates(layout, inner, parts)
+    return compare_scores(layout, inner, kind, parts)
+
+
+def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:
+    """*rows*, in which copies of one text (a model at temperature 0) count once: without clusters
+    nothing else sees to them. Where the texts are not known, repetitions count once if every cell
+    *repeats* its value exactly.
+    """
+    if rows.copy is not None:
+        return rows.take(~rows.copy)
+    if not repeats:
+        return rows
+    cell_cluster = layout.cluster_label[layout.cell_cluster]
+    cell_values = layout.values[layout.cell_start] + layout.reference
+    return _Rows(cell_values, layout.cell_group, cell_cluster, layout.cell_block, None)
 
 
 _OF_CLUSTERS = (
@@ -248,44 +263,50 @@ def describe_groups(
         rows = dict(zip(metric.present.tolist(), rows_of_group, strict=True))
         if kind is not OutcomeKind.CATEGORICAL:
             summary[:, metric.present] = _summarise(layout, kind)
-    counts = (refused, design.undetermined, missing & ~design.undetermined)
-    silent, undetermined, unscored = (design.count(which) for which in counts)
-    if kind is OutcomeKind.REFUSAL:
-        answered = metric.trials - silent
-    else:
-        answered = metric.trials + unscored
-    usable = answered
-    if not refused_count:
-        usable = answered + silent
-    rates = has_refusals
+    silent = design.count(refused)
+    undetermined = design.count(design.undetermined)
+    unscored = design.count(missing & ~design.undetermined)
+    refusal_rate: list[float | None] = [None] * len(labels)
     if has_refusals is None:
-        rates = design.has_refusals
-
-    def describe(code: int, label: str) -> GroupResult:
-        median = None
-        shares = {}
-        if code in rows and kind is OutcomeKind.CATEGORICAL:
-            share = (
-                np.bincount(rows[code].astype(np.intp), minlength=len(categories)) / rows[code].size
-            )
-            shares = dict(zip(categories, share.tolist(), strict=True))
-        elif code in rows and kind not in RATES:
-            median = float(np.median(rows[code]))
-        numbers = [value if math.isfinite(value) else None for value in summary[:, code].tolist()]
-        return GroupResult(
+        has_refusals = design.has_refusals
+    if has_refusals:
+        usable = metric.trials + unscored + silent
+        if kind is OutcomeKind.REFUSAL:
+            usable = metric.trials
+        if refused_count:
+            usable = usable - silent
+        for code in np.flatnonzero(usable).tolist():
+            refusal_rate[code] = float(silent[code] / usable[code])
+    groups = []
+    for code, label in enumerate(labels):
+        numbers = dict(zip(("value", "low", "high", "sd"), summary[:, code].tolist(), strict=True))
+        group = GroupResult(
             group=label,
             n=int(metric.trials[code]),
             clusters=int(clusters[code]),
-            **dict(zip(("value", "low", "high", "sd"), numbers, strict=True)),
-            median=median,
             refused=int(silent[code]),
             undetermined=int(undetermined[code]),
             unscored=int(unscored[code]),
-            refusal_rate=float(silent[code] / usable[code]) if rates and usable[code] else None,
-            shares=shares,
+            refusal_rate=refusal_rate[code],
+            **{name: number for name, number in numbers.items() if math.isfinite(number)},
         )
+        if code in rows:
+            group = _with_spread(group, rows[code], kind, categories)
+        groups.append(group)
+    return tuple(groups)
 
-    return tuple(describe(code, label) for code, label in enumerate(labels))
+
+def _with_spread(
+    group: GroupResult, values: Floats, kind: OutcomeKind, categories: tuple[str, ...]
+) -> GroupResult:
+    """*group* with the share of each label of its *values*, or their median; as it is for rates."""
+    if kind is OutcomeKind.CATEGORICAL:
+        counts = np.bincount(values.astype(np.intp), minlength=len(categories))
+        shares = (counts / values.size).tolist()
+        return replace(group, shares=dict(zip(categories, shares, strict=True)))
+    if kind in RATES:
+        return group
+    return replace(group, median=float(np.median(values)))
 
 
 def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
@@ -351,7 +372,11 @@ def worst_rank(
             filled[refused] = 1.0
         return filled, kind, categories
     scores = values[scored]
-    low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
+    low = 0.0
+    high = 0.0
+    if scores.size:
+        low = float(scores.min())
+        high = float(scores.max())
     step = max(high - low, abs(low), abs(high), 1.0)
     if lower_is_worse:
         filled[refused] = low - step
@@ -389,34 +414,54 @@ def impute(
     if at_random is not None and both.size and kind in RATES:
         rate = float(both.mean())
         for which, up in ((first, first_high), (second, not first_high)):
-            odds = (TAIL / (1 - TAIL)) ** (1 if up else -1)
             rows = np.flatnonzero(which)
             rows = rows[np.argsort(at_random[rows], kind="stable")]
-            filled[rows] = _thinned(rows.size, rate * odds / (1 - rate + rate * odds), up=up)
+            filled[rows] = _thinned(rows.size, _at_odds(rate, up=up), up=up)
         return filled
     if kind is OutcomeKind.CATEGORICAL:
-        size = int(both.max(initial=0)) + 1
-        shares = [
-            np.bincount(scores.astype(np.intp), minlength=size) / max(scores.size, 1)
-            for scores in values_of_groups
-        ]
-        excess = int(np.argmax(shares[0] - shares[1])), int(np.argmax(shares[1] - shares[0]))
-        filled[first], filled[second] = excess if first_high else excess[::-1]
-        return filled
-    if scale[0] is not None:
-        low = scale[0]
-    else:
-        low = float(both.min(initial=np.inf))
-    if scale[1] is not None:
-        high = scale[1]
-    else:
-        high = float(both.max(initial=-np.inf))
-    if at_random is not None and both.size:
+        low, high = _labels_in_excess(*values_of_groups)
+    elif at_random is not None and both.size:
         low, high = np.quantile(both, [1 - TAIL, TAIL], method="inverted_cdf").tolist()
-    if not np.isfinite([low, high]).all():
-        low = high = 0.0
-    filled[first], filled[second] = (high, low) if first_high else (low, high)
+    else:
+        low, high = _ends(both, scale)
+    if first_high:
+        filled[first] = high
+        filled[second] = low
+    else:
+        filled[first] = low
+        filled[second] = high
     return filled
+
+
+def _at_odds(rate: float, *, up: bool) -> float:
+    """*rate* with odds three times as high (*up*), or as low."""
+    odds = (1 - TAIL) / TAIL
+    if up:
+        odds = TAIL / (1 - TAIL)
+    return rate * odds / (1 - rate + rate * odds)
+
+
+def _labels_in_excess(first: Floats, second: Floats) -> tuple[float, float]:
+    """The label of which the *second* group has most more than the *first*, and the other way."""
+    size = int(max(first.max(initial=0), second.max(initial=0))) + 1
+    shares = [
+        np.bincount(labels.astype(np.intp), minlength=size) / max(labels.size, 1)
+        for labels in (first, second)
+    ]
+    excess = shares[0] - shares[1]
+    return float(np.argmax(-excess)), float(np.argmax(excess))
+
+
+def _ends(values: Floats, scale: tuple[float | None, float | None]) -> tuple[float, float]:
+    """The ends of the *scale*, those of *values* where it has none; 0 where there is neither."""
+    low, high = scale
+    if low is None:
+        low = float(values.min(initial=np.inf))
+    if high is None:
+        high = float(values.max(initial=-np.inf))
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high
+    return 0.0, 0.0
 
 
 def _thinned(count: int, rate: float, *, up: bool) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -33,7 +33,9 @@ def shewhart_arl(limit: float, shift: float = 0.0, *, sides: int = 2) -> float:
     """Return how many values come on average until one is beyond *limit* standard deviations
     (Shewhart 1931), after the mean has moved by *shift* of them; *sides* 1: above it alone.
     """
-    beyond = float(ndtr(shift - limit)) + (float(ndtr(-shift - limit)) if sides == 2 else 0.0)
+    beyond = float(ndtr(shift - limit))
+    if sides == 2:
+        beyond += float(ndtr(-shift - limit))
     if beyond > 0:
         return 1 / beyond
     return math.inf
@@ -152,40 +154,34 @@ def control_chart(
     alone.
     """
     z = np.asarray(scores, dtype=float)
-    upper = np.zeros(len(z))
-    lower = np.zeros(len(z))
-    since = {1: 0, -1: 0}
-    for at, score in enumerate(z):
-        if math.isnan(score):
-            continue
-        for direction, sums in ((1, upper), (-1, lower))[:sides]:
-            last = 0.0
-            if at:
-                last = sums[at - 1]
-            if last == 0:
-                since[direction] = at
-            else:
-                since[direction] = since[direction]
-            sums[at] = max(0.0, last + direction * score - k)
-        directions = [1, -1][:sides]
-        passed = [(direction, at) for direction in directions if direction * score > limit]
-        by = "cusum"
-        if passed:
-            by = "value"
-        passed = passed or [
-            (direction, since[direction])
-            for direction, sums in zip(directions, (upper, lower), strict=False)
-            if sums[at] > h
-        ]
-        if passed:
-            direction, change = passed[0]
-            return ControlChart(
-                scores=z,
-                upper=upper,
-                lower=lower,
-                alarm=at,
-                by=by,
-                direction=direction,
-                change=change,
-            )
-    return ControlChart(scores=z, upper=upper, lower=lower)
+    chart = ControlChart(scores=z, upper=np.zeros(len(z)), lower=np.zeros(len(z)))
+    both = [_Side(1, chart.upper), _Side(-1, chart.lower)][:sides]
+    for at in np.flatnonzero(~np.isnan(z)).tolist():
+        for side in both:
+            side.add(at, z[at], k)
+        for side in both:
+            if side.direction * z[at] > limit:
+                return replace(chart, alarm=at, by="value", direction=side.direction, change=at)
+        for side in both:
+            if side.sums[at] > h:
+                direction, begun = side.direction, side.since
+                return replace(chart, alarm=at, by="cusum", direction=direction, change=begun)
+    return chart
+
+
+@dataclass(slots=True)
+class _Side:
+    """The sums of one direction, and since which value they are above 0."""
+
+    direction: int
+    sums: Floats
+    since: int = 0
+
+    def add(self, at: int, score: float, allowance: float) -> None:
+        """Add the *score* of the value *at*."""
+        last = 0.0
+        if at:
+            last = self.sums[at - 1]
+        if last == 0:
+            self.since = at
+        self.sums[at] = max(0.0, last + self.direction * score - allowance)

@@ -1,5 +1,8 @@
 """Two proportions: closed forms, for arrays of 2×2 tables at once. x of n successes in each of two
 groups.
+
+The intervals are those of ``statsmodels.stats.proportion``: of ``proportion_confint`` ("wilson",
+"beta") and, one table at a time, of ``confint_proportions_2indep`` ("newcomb"; "log" of the ratio).
 """
 
 from __future__ import annotations

@@ -54,54 +54,55 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     *order* sorts the rows by value, ties anyhow. ``below`` is G × U (sums by cell) if blocked, else
     G × G (sums by group). Time O(G·n), memory O(G·U).
     """
-    values = layout.values
     groups = layout.groups
-    blocked = blocked and layout.blocks > 1
-    if blocked:
-        order = ascending_within(order, layout.row_block)
-    ordered = values[order]
-    new = ordered[1:] != ordered[:-1]
-    if blocked:
-        in_order = layout.row_block[order]
-        new |= in_order[1:] != in_order[:-1]
-    level = np.empty(values.size, dtype=np.intp)
-    level[order] = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(new)])
-    top = int(new.sum()) + 1
+    size = layout.values.size
     blocks = 1
     if blocked:
         blocks = layout.blocks
-    first_of_level = np.concatenate([np.zeros(1, dtype=np.intp), np.flatnonzero(new) + 1])
-    block_of_level = None
-    if blocked:
-        block_of_level = in_order[first_of_level]
-    if blocked:
+    count = layout.sizes[:, None]
+    block_of_row = np.zeros(size, dtype=np.intp)
+    if blocks > 1:
         count = layout.count
-    else:
-        count = layout.sizes[:, None]
-    middle = (
-        np.cumsum(count, axis=1) - count / 2
-    )  # of a group's rows in a block, counted from the first block
+        block_of_row = layout.row_block
+        order = ascending_within(order, block_of_row)
+    level, block_of_level = _levels(layout.values[order], block_of_row[order], order)
+    top = block_of_level.size
+    # Of a group's rows in a block, counted from the first block.
+    middle = np.cumsum(count, axis=1) - count / 2
 
-    by_cell = layout.blocks == 1 or blocked
-    single = layout.cell_start.size == values.size
-    below = np.empty((groups, layout.cell_start.size if by_cell else groups))
+    by_cell = layout.blocks == 1 or blocks > 1
+    starts = layout.group_start
+    if by_cell:
+        starts = layout.cell_start
+    below = np.empty((groups, starts.size))
     ladder = np.split(level[ascending_within(order, layout.row_group)], layout.group_start[1:])
     halves = np.arange(int(layout.sizes.max()) + 1) / 2
     for g in range(groups):
         lower = _below(ladder[g], top, halves)
-        lower -= middle[g, 0] if block_of_level is None else middle[g][block_of_level]
-        if by_cell and single:
-            np.take(lower, level, out=below[g], mode="clip")
+        if blocks > 1:
+            lower -= middle[g][block_of_level]
         else:
-            rows = lower[level]
-            if by_cell:
-                below[g] = layout.by_cell(rows)
-            else:
-                below[g] = np.add.reduceat(rows, layout.group_start)
+            lower -= middle[g, 0]
+        if starts.size == size:
+            np.take(lower, level, out=below[g], mode="clip")
+        elif by_cell:
+            below[g] = layout.by_cell(lower[level])
+        else:
+            below[g] = np.add.reduceat(lower[level], starts)
     cubes = None
-    if top < values.size:
+    if top < size:
         cubes = _cubes(layout, level, top, blocks)
     return RankSums(below, cubes, np.bincount(level, minlength=top))
+
+
+def _levels(ordered: Floats, block: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """The level of each row, counted over the distinct values of the *ordered* rows within each
+    *block* of theirs, and the block of each level."""
+    new = (ordered[1:] != ordered[:-1]) | (block[1:] != block[:-1])
+    level = np.empty(order.size, dtype=np.intp)
+    level[order] = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(new)])
+    first_of_level = np.concatenate([np.zeros(1, dtype=np.intp), np.flatnonzero(new) + 1])
+    return level, block[first_of_level]
 
 
 def _below(levels: Ints, top: int, halves: Floats) -> Floats:
@@ -126,7 +127,9 @@ def _cubes(layout: Layout, level: Ints, top: int, blocks: int) -> Floats:
     cube = np.concatenate(
         [histogram[levels] for histogram, levels in zip(histograms, by_group, strict=True)]
     )
-    place = layout.row_group * blocks + (layout.row_block if blocks > 1 else 0)
+    place = layout.row_group * blocks
+    if blocks > 1:
+        place = place + layout.row_block
     cubes = np.empty((groups, groups, blocks))
     for g, histogram in enumerate(histograms):
         weights = cube * histogram[level]
@@ -144,7 +147,9 @@ def kruskal_wallis(u: Floats, sizes: Floats, levels: Ints) -> tuple[float, int]:
     statistic = 12 / (n * (n + 1)) * float(np.sum((rank_sum - sizes * (n + 1) / 2) ** 2 / sizes))
     t = levels.astype(np.float64)
     correction = 1 - float(np.sum(t**3 - t)) / max(n**3 - n, 1.0)
-    return (statistic / correction if correction > 1e-12 else 0.0), sizes.size - 1
+    if correction > 1e-12:
+        return statistic / correction, sizes.size - 1
+    return 0.0, sizes.size - 1
 
 
 def mann_whitney(
@@ -193,9 +198,9 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
     split = np.split(ordered, np.cumsum(size.ravel())[:-1])
     if not exact:
         middle = (np.arange(cap) + 0.5) / cap
-        split = [
-            rows[(middle * rows.size).astype(np.intp)] if rows.size else rows for rows in split
-        ]
+        for place, rows in enumerate(split):
+            if rows.size:
+                split[place] = rows[(middle * rows.size).astype(np.intp)]
     if len({rows.size for rows in split}) == 1:
         samples = np.stack(split).reshape(*size.shape, -1)
         differences = samples[i][:, :, :, None] - samples[j][:, :, None, :]
@@ -216,7 +221,8 @@ def medians_in_place(table: Floats) -> Floats:
     """
     # One selection of the middle: np.median also looks for NaN, and copies.
     middle, odd = divmod(table.shape[1], 2)
-    table.partition(middle if odd else (middle - 1, middle), axis=1)
-    return np.asarray(
-        table[:, middle] if odd else (table[:, middle - 1] + table[:, middle]) / 2
-    ).copy()
+    if odd:
+        table.partition(middle, axis=1)
+        return table[:, middle].copy()
+    table.partition((middle - 1, middle), axis=1)
+    return np.asarray((table[:, middle - 1] + table[:, middle]) / 2)

@@ -9,6 +9,7 @@ the same, and the p-value comes from dealing the groups out anew over the names 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,12 @@ class _Units(NamedTuple):
             return places
         return np.lexsort((places, self.name))
 
+    def deal(self, rng: np.random.Generator) -> Ints:
+        """The units in an order that is as likely as any if the groups mean nothing."""
+        if self.nested:
+            return rng.permutation(self.label.size)
+        return np.lexsort((rng.random(self.label.size), self.name))
+
 
 def _units(labels: Ints, names: Ints, least: int) -> _Units | None:
     """None where there is one group, or one of fewer than *least* units."""
@@ -84,28 +91,32 @@ def _guessed(
     place i has the group (and fold) that belongs to place i."""
     rng = np.random.default_rng(seed)
     size = units.label.size
-    others = [
-        dealt(rng.permutation(size) if units.nested else np.lexsort((rng.random(size), units.name)))
-        for _ in range(permutations)
-    ]
+    others = [dealt(units.deal(rng)) for _ in range(permutations)]
+    chance = 1 / units.labels
+    if others:
+        chance = float(np.mean(others))
     accuracy = float(credit.mean())
     test = one_sample_t(credit)
     low, high = test.interval(0.95)
     if test.error == 0:
         low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
-    credits_of = [credit[units.label == at] for at in range(units.labels)]
+    by_label = []
+    sizes = []
+    for label in range(units.labels):
+        of_label = credit[units.label == label]
+        sizes.append(of_label.size)
+        by_label.append(math.nan)
+        if of_label.size:
+            by_label[-1] = float(of_label.mean())
     return Guessed(
         accuracy=accuracy,
         low=max(0.0, low),
         high=min(1.0, high),
-        chance=float(np.mean(others)) if others else 1 / units.labels,
+        chance=chance,
         p=(1 + sum(other >= accuracy - _TIE for other in others)) / (1 + len(others)),
         names=int(np.unique(units.name).size),
-        by_label=tuple(
-            float(credit_rows.mean()) if credit_rows.size else float("nan")
-            for credit_rows in credits_of
-        ),
-        sizes=tuple(credit_rows.size for credit_rows in credits_of),
+        by_label=tuple(by_label),
+        sizes=tuple(sizes),
     )
 
 
@@ -128,19 +139,19 @@ def guess_by_words(
         return None
     size = units.label.size
     row, weight, features = _read(texts, units.row)
-    if not features.shape[
-        1
-    ]:  # nothing to go by: every guess is a draw, and so is every permutation's
-        return _guessed(
-            units, np.full(size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed
-        )
+    if not features.size:
+        # Nothing to go by: every guess is a draw, and so is every permutation's.
+        draw = 1 / units.labels
+        return _guessed(units, np.full(size, draw), lambda _: draw, permutations, seed)
     means = np.zeros((size, features.shape[1]))
     np.add.at(means, row, features * weight[:, None])
     # As many of each group in each fold, or all units of a name in one.
     fold = np.unique(units.name, return_inverse=True)[1].astype(np.intp) % FOLDS
-    for label in range(units.labels) if units.nested else ():
-        here = units.label == label
-        fold[here] = np.arange(here.sum()) % min(FOLDS, int(np.bincount(units.label).min()))
+    if units.nested:
+        folds = min(FOLDS, int(np.bincount(units.label).min()))
+        for label in range(units.labels):
+            here = units.label == label
+            fold[here] = np.arange(here.sum()) % folds
     order = units.order
 
     def credit(dealt: Ints) -> Floats:
@@ -192,20 +203,22 @@ def score_guesses(
 def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Floats]:
     """Each unit's most frequent texts: the unit, weights that add up to 1 a unit, and texts ×
     words, 1 where a text has the word; without words that all texts have, or one name only."""
-    units = []
-    words = []
-    weights = []
+    units: list[int] = []
+    words: list[frozenset[str]] = []
+    weights: list[float] = []
+    stands: Counter[str] = Counter()
     for unit in np.unique(row).tolist():
         counts = Counter(texts[at] for at in np.flatnonzero(row == unit).tolist())
         often = sorted(counts.items(), key=lambda item: (-item[1], sorted(item[0])))[:TEXTS_A_NAME]
-        units += [unit] * len(often)
-        words += [text for text, _ in often]
-        weights += [count / sum(count for _, count in often) for _, count in often]
-    stands = Counter(
-        word
-        for _, word in {(at, word) for at, text in zip(units, words, strict=True) for word in text}
-    )
-    shared = Counter(word for text in words for word in text)
+        total = sum(count for _, count in often)
+        for text, count in often:
+            units.append(unit)
+            words.append(text)
+            weights.append(count / total)
+        stands.update(frozenset().union(*(text for text, _ in often)))
+    shared: Counter[str] = Counter()
+    for text in words:
+        shared.update(text)
     useful = [word for word, count in stands.items() if count > 1 and shared[word] < len(words)]
     useful = sorted(useful, key=lambda word: (-stands[word], word))[:WORDS]
     features = np.array([[word in text for word in useful] for text in words], dtype=np.float64)

@@ -125,14 +125,15 @@ def compare_scores(
     )
     literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
     shift, exact = hodges_lehmann(layout, pairs, order)
+    row_test = "Wilcoxon rank-sum (van Elteren, one block)"
+    if layout.blocks > 1:
+        row_test = "van Elteren"
     table = pair_table(
         cells,
         pairs,
         parts,
         comparison,
-        row_test="van Elteren"
-        if layout.blocks > 1
-        else "Wilcoxon rank-sum (van Elteren, one block)",
+        row_test=row_test,
         cluster_test="means of aligned ranks",
         p_row=comparison.p_row,
         p_delta=p_delta,

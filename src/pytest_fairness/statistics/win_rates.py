@@ -81,33 +81,17 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     order; for other numbers the two-sample z on "the first-listed won", which is the same number
     there; over several blocks Cochran–Mantel–Haenszel. Where the order is not known q = ½.
     """
-    rows = choices.take(choices.between(a, b) & choices.decided)
-    total = rows.first.size
-    won = int((rows.winner == a).sum())
-    # The binomial test; importing scipy.stats for it would take a second.
-    binomial = 1.0
-    if total:
-        binomial = min(1.0, 2 * float(bdtr(min(won, total - won), total, 0.5)))
-    first_share = None
-    if total and choices.listed:
-        first_share = float(np.mean(rows.outcome == FIRST))
+    met = choices.take(choices.between(a, b) & choices.decided)
+    rows = met
     if choices.listed:
         # A block that lists the pair in one order only says nothing of a preference.
         (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
         rows = rows.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
-    pair_clusters = rows.first.size
-    units = _units(rows, a)
-    counts = [np.unique(unit).size for unit in units] or [pair_clusters]
+    kept = rows.first.size
+    counts = [np.unique(unit).size for unit in _units(rows, a)] or [kept]
     clusters = counts[0], counts[-1]
-    if units and min(clusters) < 2:
-        # Copies of one reply are no evidence, and without clusters nothing else would notice.
-        cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], pair_clusters)
-        share, _ = means_of(rows.winner == a, cell)
-        if np.all((share == 0) | (share == 1)):
-            keep = np.zeros(pair_clusters, dtype=np.bool_)
-            keep[np.unique(cell, return_index=True)[1]] = True
-            rows = rows.take(keep)
-            units = _units(rows, a)
+    if rows.clusters and min(clusters) < 2:
+        rows = _without_copies(rows, a)
     n = rows.first.size
     a_won = rows.winner == a
     table, at = _table(rows, a)
@@ -116,23 +100,34 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     t = None
     cluster_error = 0.0
     df = float(max(n - 1, 1))
-    if units and n and min(clusters) >= 2:
-        mean, cluster_error, df = mean_over_units(units, a_won - expected)
+    if rows.clusters and n and min(clusters) >= 2:
+        mean, cluster_error, df = mean_over_units(_units(rows, a), a_won - expected)
         p_cluster = float(two_sided_t(mean, cluster_error, df))
-        t = None
         if cluster_error:
             t = mean / cluster_error
     inflation = 1.0
     if error:
         inflation = max(1.0, (cluster_error / error) ** 2)
     error = max(error, cluster_error)
-    if 0 < rate < 1:
+    effect = Interval(-np.inf, 0.0, np.inf)
+    if n:
         p = rate
-    else:
-        p = (rate * n + 0.5) / (n + 1)
+        if not 0 < rate < 1:
+            p = (rate * n + 0.5) / (n + 1)
+        effect = _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
+    within = None
+    if choices.listed and n:
+        within = _within_order(table, inflation, df)
+    total = met.first.size
+    lost = 0.0
+    first_share = None
+    if total:
+        lost = 1 - kept / total
+    if total and choices.listed:
+        first_share = float(np.mean(met.outcome == FIRST))
     return Preference(
         n=n,
-        copies=pair_clusters - n,
+        copies=kept - n,
         wins=int(a_won.sum()),
         rate=rate,
         error=error,
@@ -141,15 +136,33 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         p_row=float(2 * ndtr(-abs(z))),
         p_cluster=p_cluster,
         t=t,
-        binomial_p=binomial,
-        effect=_interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
-        if n
-        else Interval(-np.inf, 0.0, np.inf),
-        within=_within_order(table, inflation, df) if choices.listed and n else None,
+        binomial_p=_binomial_p(int((met.winner == a).sum()), total),
+        effect=effect,
+        within=within,
         clusters=clusters,
-        lost=1 - pair_clusters / total if total else 0.0,
+        lost=lost,
         first_share=first_share,
     )
+
+
+def _binomial_p(won: int, total: int) -> float:
+    """Two-sided p of *won* of *total* against one half, exactly; 1 of none."""
+    if not total:
+        return 1.0
+    return min(1.0, 2 * float(bdtr(min(won, total - won), total, 0.5)))
+
+
+def _without_copies(rows: Choices, a: int) -> Choices:
+    """*rows*, of which copies of one reply count once, where every cell always repeats itself: they
+    are no evidence, and without clusters nothing else would notice."""
+    size = rows.first.size
+    cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], size)
+    share, _ = means_of(rows.winner == a, cell)
+    if not np.all((share == 0) | (share == 1)):
+        return rows
+    keep = np.zeros(size, dtype=np.bool_)
+    keep[np.unique(cell, return_index=True)[1]] = True
+    return rows.take(keep)
 
 
 def _units(rows: Choices, a: int) -> tuple[Ints, ...]:
@@ -275,7 +288,12 @@ def _cluster_means(codes: Ints, values: Floats) -> tuple[float, float, int]:
     square = 0.0
     if means.size > 1:
         square = float(means.var(ddof=1)) / means.size
-    return (0.0 if abs(mean) < 1e-12 else mean), (0.0 if square < 1e-24 else square), means.size
+    # What rounding leaves is nothing.
+    if abs(mean) < 1e-12:
+        mean = 0.0
+    if square < 1e-24:
+        square = 0.0
+    return mean, square, means.size
 
 
 def share_interval(won: Bools, cluster: Ints | None) -> tuple[float, float, int]:
@@ -313,8 +331,12 @@ def goodness_of_fit(wins: Floats, shares: Floats | None = None) -> ChiSquare:
     """Pearson's χ² of *wins* against *shares* (equal ones by default), df k − 1."""
     k = wins.size
     total = float(wins.sum())
-    expected = total * (np.full(k, 1 / k) if shares is None else shares)
-    return ChiSquare(float(np.sum((wins - expected) ** 2 / expected)) if total else 0.0, k - 1)
+    if not total:
+        return ChiSquare(0.0, k - 1)
+    if shares is None:
+        shares = np.full(k, 1 / k)
+    expected = total * shares
+    return ChiSquare(float(np.sum((wins - expected) ** 2 / expected)), k - 1)
 
 
 def friedman(ranks: Floats) -> ChiSquare:
@@ -323,7 +345,9 @@ def friedman(ranks: Floats) -> ChiSquare:
     middle = (k + 1) / 2
     spread = float(np.sum((ranks - middle) ** 2)) / (k - 1)
     between = float(np.sum((ranks.sum(axis=0) - n * middle) ** 2))
-    return ChiSquare(between / spread if spread > 0 else 0.0, k - 1)
+    if spread > 0:
+        return ChiSquare(between / spread, k - 1)
+    return ChiSquare(0.0, k - 1)
 
 
 def round_robin(choices: Choices) -> tuple[ChiSquare, ChiSquare]:
@@ -334,9 +358,11 @@ def round_robin(choices: Choices) -> tuple[ChiSquare, ChiSquare]:
     """
     wins, shown = (counts[choices.wins()[1] > 0] for counts in choices.wins())
     groups = shown.size
+    if not groups:
+        return ChiSquare(0.0, 0), ChiSquare(0.0, 0)
     plain = float(np.sum((wins - shown / 2) ** 2 / (shown / 4)))
-    df = max(groups - 1, 0)
-    return ChiSquare(plain, df), ChiSquare(plain * (groups - 1) / groups if groups else 0.0, df)
+    df = groups - 1
+    return ChiSquare(plain, df), ChiSquare(plain * (groups - 1) / groups, df)
 
 
 def no_choice_by_pair(choices: Choices) -> ChiSquare:
