@@ -340,7 +340,7 @@ def _longest_reply(endpoint: Endpoint | None, parameters: Mapping[str, Any]) -> 
     return limit
 
 
-class _Counted(NamedTuple):
+class _RequestsOfTest(NamedTuple):
     """The requests of one test: fewest and most, to the endpoint of the settings and to a system of
     its own; ``whole``: it asks all cells of its design.
     """
@@ -376,7 +376,7 @@ class _Count:
         item: pytest.Item,
         parameters: Mapping[str, Any],
         tiers: Iterable[int],
-    ) -> _Counted:
+    ) -> _RequestsOfTest:
         """Count the requests of *item*, by its *selection*; its design is asked at *tiers*."""
         planned = self._grids[selection.key]
         cells = self._cellwise.get(selection)
@@ -401,7 +401,9 @@ class _Count:
                 brought = cell.added_to(brought, factor)
             else:
                 configured = cell.added_to(configured, factor)
-        return _Counted(len(chosen), cells is None, round(share * before), configured, brought)
+        return _RequestsOfTest(
+            len(chosen), cells is None, round(share * before), configured, brought
+        )
 
     def _cells(
         self, selection: collection.Selection, chosen: Sequence[int], tiers: Iterable[int]

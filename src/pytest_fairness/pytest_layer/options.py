@@ -302,9 +302,12 @@ def _help(option: Option) -> str:
 
 def _form(option: Option) -> dict[str, Any]:
     """Return how argparse takes *option*."""
+    # Named, or pytest would look for another option of that name among all there are, at the start
+    # of every session.
+    form: dict[str, Any] = {"dest": f"fairness_{option.field}"}
     if option.read is bool:
-        return {"action": "store_true"}
-    form = {"metavar": option.field.upper()}
+        return {**form, "action": "store_true"}
+    form["metavar"] = option.field.upper()
     if option.adds:
         form["action"] = "append"
     return form
