@@ -1,8 +1,8 @@
 """Fairness assertions for systems that contain a language model.
 
-The names below are the public interface. They are imported when first used: the plugin is a guest
-in every pytest session of everyone who installed it, and those sessions must not pay for pandas and
-scipy.
+The names below are the public interface. They are imported when first used: the plugin
+loads in every pytest session of everyone who installed it, and those sessions must not pay for
+pandas and scipy.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "lint_file", "lint_text", "ll144_tables", "open_run", "plan_sample", "scorer",
     "trials_from",
 ]  # fmt: skip
-#: Where those are that are no assertions.
+#: The modules of all names but the assertions.
 _HOME = {
     "analyze_arms": "analysis.arm_contrast", "analyze_disparity": "analysis.disparity",
     "analyze_equivalence": "analysis.equivalence", "analyze_four_fifths": "analysis.four_fifths",

@@ -7,11 +7,15 @@ finding without raising. All work on any DataFrame, inside a test or not.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 import warnings as python_warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
+from pytest_fairness import analysis
 from pytest_fairness.errors import (
     BaselineError,
     BudgetError,
@@ -29,172 +33,156 @@ if TYPE_CHECKING:
 
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
+    from pytest_fairness.scorers.outcome import Outcome
 
-#: A column, the name of a scorer, or a callable on the reply.
-Outcome: TypeAlias = "str | Callable[..., Any]"
+P = ParamSpec("P")
+#: What an assertion keeps of the function that declares it; its parameters are the analysis's.
+_NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
 class FairnessFailure(AssertionError):
     """An assertion did not hold. ``finding`` is the whole comparison."""
 
-    __module__ = (
-        "pytest_fairness"  # the public name, which is what pytest prints before the sentence
-    )
+    # The public name, which is what pytest prints before the sentence.
+    __module__ = "pytest_fairness"
 
     def __init__(self, message: str, finding: Finding) -> None:
         super().__init__(message)
         self.finding = finding
 
 
-def assert_no_disparity(
-    frame: pd.DataFrame,
-    outcome: Outcome | Sequence[Outcome],
-    by: str | Sequence[str],
-    *,
-    cluster: str | None = "name",
-    block: str | None = "template",
-    kind: str = "auto",
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-    min_raw_diff: float | None = None,
-    min_raw_ratio: float | None = None,
-    lower_is_worse: bool | None = None,
-    favourable: object = None,
-    room: bool = False,
-    scorers: Mapping[str, Any] | None = None,
-    seed: int = 0,
-) -> Finding:
+class _DeferredAnalysis:
+    """An analysis as its *assertion* shows it, imported when the assertion is called, or when
+    somebody asks for its signature: a test module that is collected must not pay for pandas.
+
+    A parameter that begins with an underscore is for the second look, and no assertion takes it.
+    """
+
+    def __init__(
+        self,
+        analysis: Callable[[], Callable[..., Finding]],
+        assertion: Callable[[dict[str, Any]], Finding],
+    ) -> None:
+        self._analysis = analysis
+        self._assertion = assertion
+        functools.update_wrapper(self, assertion)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Finding:
+        return self._analysis()(*arguments, **keywords)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        signature = inspect.signature(self._analysis())
+        parameters = signature.parameters.values()
+        public = [parameter for parameter in parameters if not parameter.name.startswith("_")]
+        return signature.replace(parameters=public)
+
+    def bound(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every argument of the analysis by its name. Raises TypeError as Python does."""
+        __tracebackhide__ = True
+        name = self._assertion.__name__
+        signature = self.__signature__
+        for keyword in keywords:  # a misspelt name before the one that is missing for it
+            if keyword not in signature.parameters:
+                raise TypeError(f"{name}() got an unexpected keyword argument {keyword!r}")
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+
+def _asserting(
+    analysis: Callable[[], Callable[P, Finding]],
+) -> Callable[[Callable[[dict[str, Any]], Finding]], Callable[P, Finding]]:
+    """Give an assertion the parameters of *analysis*: for a type checker by the ParamSpec, for
+    ``inspect``, ``help`` and the call by its signature. The decorated function is handed them by
+    name.
+    """
+
+    def decorate(assertion: Callable[[dict[str, Any]], Finding]) -> Callable[P, Finding]:
+        deferred = _DeferredAnalysis(analysis, assertion)
+
+        # What is wrapped is the analysis: inspect reads the signature there.
+        @functools.wraps(deferred, assigned=_NAMES, updated=())
+        def call(*arguments: P.args, **keywords: P.kwargs) -> Finding:
+            __tracebackhide__ = True
+            return assertion(deferred.bound(arguments, keywords))
+
+        return call
+
+    return decorate
+
+
+@_asserting(lambda: analysis.analyze_disparity)
+def assert_no_disparity(arguments: dict[str, Any]) -> Finding:
     """Assert that *outcome* does not depend on the group in column *by*.
 
     The arguments are those of :func:`pytest_fairness.analyze_disparity`; a test marked
-    ``fairness(room=True)`` has
-    *room*. Returns the finding; raises FairnessFailure where the assertion does not hold and
-    FrameError for a table of the wrong shape. A list of outcomes is one family: each is judged at
-    alpha divided by their number and reported by itself; the worst finding is returned, or raised.
+    ``fairness(room=True)`` has *room*. Returns the finding; raises FairnessFailure where the
+    assertion does not hold and FrameError for a table of the wrong shape. A list of outcomes is one
+    family: each is judged at alpha divided by their number and reported by itself; the worst
+    finding is returned, or raised.
     """
-    arguments = dict(locals())
     __tracebackhide__ = True
     test = current_test()
     if test is not None and test.room:
         arguments["room"] = True
-    if isinstance(outcome, (list, tuple)):
+    if isinstance(arguments["outcome"], (list, tuple)):
         return _assert_each(arguments)
     return _assert("disparity", arguments)
 
 
-def assert_four_fifths(
-    frame: pd.DataFrame,
-    outcome: Outcome,
-    by: str | Sequence[str],
-    *,
-    cluster: str | None = "name",
-    block: str | None = "template",
-    favourable: object = True,
-    reference: str | None = None,
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-    practical_ratio: float = 0.9,
-    bare_ratio: bool = False,
-    scorers: Mapping[str, Any] | None = None,
-) -> Finding:
+@_asserting(lambda: analysis.analyze_four_fifths)
+def assert_four_fifths(arguments: dict[str, Any]) -> Finding:
     """Assert that no group's favourable rate is below four fifths of the highest (29 CFR
     1607.4(D)).
 
     The arguments are those of :func:`pytest_fairness.analyze_four_fifths`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments = dict(locals())
     __tracebackhide__ = True
     return _assert("four_fifths", arguments)
 
 
-def assert_no_preference(
-    frame: pd.DataFrame,
-    by: str = "group",
-    *,
-    first: str = "first",
-    second: str = "second",
-    chosen: str = "chosen",
-    neither: str = "neither",
-    cluster: str | tuple[str, str] | None = "name",
-    block: str | Sequence[str] | None = "template",
-    trial: str | None = None,
-    rank: str | None = None,
-    position: str | None = None,
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-) -> Finding:
+@_asserting(lambda: analysis.analyze_preference)
+def assert_no_preference(arguments: dict[str, Any]) -> Finding:
     """Assert that among equal candidates the choice does not follow the group.
 
     The arguments are those of :func:`pytest_fairness.analyze_preference`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments = dict(locals())
     __tracebackhide__ = True
     return _assert("preference", arguments)
 
 
-def assert_equivalent(
-    frame: pd.DataFrame,
-    outcome: Outcome,
-    by: str | Sequence[str],
-    *,
-    margin: float,
-    unit: str = "outcome",
-    cluster: str | None = "name",
-    block: str | None = "template",
-    kind: str = "auto",
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-    lower_is_worse: bool | None = None,
-    scorers: Mapping[str, Any] | None = None,
-) -> Finding:
+@_asserting(lambda: analysis.analyze_equivalence)
+def assert_equivalent(arguments: dict[str, Any]) -> Finding:
     """Assert that every two groups differ by less than *margin* on *outcome*: shown, not merely not
     refuted.
 
     The arguments are those of :func:`pytest_fairness.analyze_equivalence`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments = dict(locals())
     __tracebackhide__ = True
     return _assert("equivalence", arguments)
 
 
-def assert_arm_reduces_disparity(
-    frame: pd.DataFrame,
-    outcome: Outcome | None = None,
-    *,
-    treated: str,
-    control: str,
-    by: str = "group",
-    classes: Mapping[str, str] | None = None,
-    group: str = "group",
-    arm: str = "arm",
-    placebo: str | None = None,
-    cluster: str | tuple[str, str] | None = "name",
-    block: str | Sequence[str] | None = "template",
-    kind: str = "auto",
-    first: str = "first",
-    second: str = "second",
-    chosen: str = "chosen",
-    neither: str = "neither",
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-    scorers: Mapping[str, Any] | None = None,
-) -> Finding:
+@_asserting(lambda: analysis.analyze_arms)
+def assert_arm_reduces_disparity(arguments: dict[str, Any]) -> Finding:
     """Assert that arm *treated* shows less disparity between the groups of *by* than arm *control*.
 
     The arguments are those of :func:`pytest_fairness.analyze_arms`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    arguments = dict(locals())
     __tracebackhide__ = True
     return _assert("arm_contrast", arguments)
 
 
 def assert_baseline(
     frame: pd.DataFrame,
-    score: Outcome,
+    score: str | Callable[..., Any],
     *,
     persona: str | None = None,
     categories: Sequence[str] | None = None,
@@ -219,13 +207,21 @@ def assert_baseline(
     there is no baseline, or none that can be trusted. Needs a running test: outside pytest use
     :func:`pytest_fairness.compare_baseline`.
     """
-    arguments = dict(locals())
     __tracebackhide__ = True
+    arguments: dict[str, Any] = {
+        "frame": frame,
+        "score": score,
+        "persona": persona,
+        "categories": categories,
+        "threshold": threshold,
+        "warnings": warnings,
+        "alpha": alpha,
+        "margin_overall": margin_overall,
+        "margin_category": margin_category,
+    }
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
-    from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
-    from pytest_fairness.trials_frame import UNFINISHED, design_of
 
     test = current_test()
     if test is None or test.baseline is None:
@@ -235,26 +231,15 @@ def assert_baseline(
     if test.rehearsal is not None:
         return test.rehearsal.take("baseline", arguments)
     outcome = outcome_of(frame, score)
-    design = design_of(frame)
     summary = scores_of(frame, outcome, arguments)
     try:
         finding: Finding = test.baseline().check(
             outcome.name,
             summary,
             lambda approved: comparison(approved, summary, frame, outcome, arguments),
-            fingerprints=Fingerprints(
-                endpoint=design.endpoint,
-                models=tuple(sorted(filter(None, set(design.models(frame))))),
-                identity=fingerprint(design.identity),
-                template=fingerprint(design.templates),
-                scorer=outcome.scorer.fingerprint if outcome.scorer is not None else "",
-                design=fingerprint(design.digest),
-            ),
-            simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
-            replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,
-            unfinished=int(frame["status"].isin(UNFINISHED).sum()) if "status" in frame else 0,
             threshold=threshold,
             lower_is_worse=outcome.lower_is_worse,
+            **_origin(frame, outcome),
         )
     except BaselineError as error:
         # Raised anew here, so that pytest shows the line of the test and not the inside of the
@@ -263,13 +248,43 @@ def assert_baseline(
     test.keep(Judgement.of("baseline", arguments, frame, outcome, changed=test.changed(frame)))
     if not finding.pairs:
         finding = first_approval(finding, summary, frame)
-    test.found.append(finding)
+    test.findings.append(finding)
     return conclude(finding)
 
 
+def _origin(frame: pd.DataFrame, outcome: Outcome) -> dict[str, Any]:
+    """Return what a baseline keeps of the origin of its scores: what was asked and who answered,
+    what read the replies, and whether the answers are real and whole.
+    """
+    from pytest_fairness.baselines.document import Fingerprints, fingerprint
+    from pytest_fairness.trials_frame import UNFINISHED, design_of
+
+    design = design_of(frame)
+    scorer = ""
+    if outcome.scorer is not None:
+        scorer = outcome.scorer.fingerprint
+    unfinished = 0
+    if "status" in frame:
+        unfinished = int(frame["status"].isin(UNFINISHED).sum())
+    return {
+        "fingerprints": Fingerprints(
+            endpoint=design.endpoint,
+            models=tuple(sorted(filter(None, set(design.models(frame))))),
+            identity=fingerprint(design.identity),
+            template=fingerprint(design.templates),
+            scorer=scorer,
+            design=fingerprint(design.digest),
+        ),
+        "simulated": "simulated" in frame and bool(frame["simulated"].any()),
+        "replayed": "replayed" in frame and bool(frame["replayed"].any()),
+        "unfinished": unfinished,
+    }
+
+
 def _assert_each(arguments: dict[str, Any]) -> Finding:
-    """The worst of the findings on several outcomes, each at its share of the level; all are
-    reported before one is raised."""
+    """Return the worst of the findings on several outcomes, each judged at its share of the level;
+    all are reported before one is raised.
+    """
     __tracebackhide__ = True
     from pytest_fairness.analysis.several_outcomes import levels, shared_by
 
@@ -291,40 +306,49 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
 
 
 def _assert(
-    analysis: str,
+    name: str,
     arguments: dict[str, Any],
     noted: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Finding:
-    """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what
-    the running test's policy asks for, *noted* and acted upon."""
+    """Return the finding of the analysis *name* by the *arguments* of the assertion, after what the
+    running test's policy asks for, *noted* and acted upon.
+    """
     __tracebackhide__ = True
-    from pytest_fairness.analysis.false_alarms import chance
-
     test = current_test()
     if test is not None and test.rehearsal is not None:
-        return test.rehearsal.take(analysis, arguments)
+        return test.rehearsal.take(name, arguments)
     try:
-        finding, basis = _judged(analysis, arguments)
+        finding, basis = _judged(name, arguments)
     except UsageError as error:
         # From here on, so that Python and pytest show the call and not the inside of the analysis.
         raise error.with_traceback(None) from None
-    if test is None:
-        return conclude(noted(finding), basis)
+    if test is not None:
+        finding, basis = _under_policy(finding, basis, test)
+        test.keep(basis.record(test.changed(basis.frame)))
+    finding = noted(finding)
+    if test is not None:
+        test.findings.append(finding)
+    return conclude(finding, basis)
+
+
+def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> tuple[Finding, _Basis]:
+    """Return *finding* after a second look, with its sensitivity, and with the chance of a false
+    alarm, as far as the policy of *test* asks for them.
+    """
+    from pytest_fairness.analysis.false_alarms import chance
+
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        assertion = Assertion(analysis=analysis, arguments=arguments, before=tuple(test.found))
-        finding, basis = _second_look(finding, basis, assertion, test)
+        finding, basis = _second_look(finding, basis, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
-        finding = with_sensitivity(finding, sensitivity_of(analysis, **arguments))
+        sensitivity = sensitivity_of(basis.analysis, **basis.arguments)
+        finding = with_sensitivity(finding, sensitivity)
     if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
         false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
-    test.keep(basis.record(test.changed(basis.frame)))
-    finding = noted(finding)
-    test.found.append(finding)
-    return conclude(finding, basis)
+    return finding, basis
 
 
 class _Basis(NamedTuple):
@@ -339,7 +363,7 @@ class _Basis(NamedTuple):
     about: Mapping[str, Any]
 
     def record(self, changed: tuple[str, ...]) -> Judgement:
-        """The judgement, with the columns that the test has *changed* in the table."""
+        """Return the judgement, with the columns that the test has *changed* in the table."""
         from pytest_fairness.runs.judgements import Judgement
 
         return Judgement.of(
@@ -347,42 +371,39 @@ class _Basis(NamedTuple):
         )
 
     def judged(self) -> JudgedTable:
+        """Return the table with what was read of it."""
         from pytest_fairness.reports.judged_tables import JudgedTable
 
-        if self.outcome is None:
+        outcome = self.outcome
+        if outcome is None:
             outcome = self.arguments.get("outcome")
-        else:
-            outcome = self.outcome
         return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
 
 
 def _judged(
-    analysis: str,
+    name: str,
     arguments: Mapping[str, Any],
     changed: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> tuple[Finding, _Basis]:
-    """The finding of *analysis* by *arguments*, some *changed*, and what it was judged from."""
-    from pytest_fairness.analysis import analysis_called
+    """Return the finding of the analysis *name* by *arguments*, some *changed*, and what it was
+    judged from.
+    """
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
-    analyze = analysis_called(analysis)
+    analyze = analysis.analysis_called(name)
     given = {**arguments, **(changed or {})}
     outcome = None
-    if (
-        current_test() is not None and given.get("outcome") is not None
-    ):  # read once, for the analysis and for the record
-        outcome = given["outcome"] = outcome_of(
-            require_frame(given["frame"]), given["outcome"], given["scorers"]
-        )
-    return analyze(**given), _Basis(analysis, arguments, given["frame"], outcome, about)
+    if current_test() is not None and given.get("outcome") is not None:
+        # Read once, for the analysis and for the record.
+        frame = require_frame(given["frame"])
+        outcome = given["outcome"] = outcome_of(frame, given["outcome"], given["scorers"])
+    return analyze(**given), _Basis(name, arguments, given["frame"], outcome, about)
 
 
-def _second_look(
-    finding: Finding, basis: _Basis, assertion: Assertion, test: TestContext
-) -> tuple[Finding, _Basis]:
-    """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
+def _second_look(finding: Finding, basis: _Basis, test: TestContext) -> tuple[Finding, _Basis]:
+    """Return an alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import (
         alarm_of,
         confirmed,
@@ -399,14 +420,15 @@ def _second_look(
             "more"
         )
         return unconfirmed(finding, why), basis
-    analysis = assertion.analysis
-    arguments = assertion.arguments
+    arguments = basis.arguments
+    assertion = Assertion(analysis=basis.analysis, arguments=arguments, before=tuple(test.findings))
     frame = arguments["frame"]
     try:
         sample = test.fresh_sample(assertion)
-        changed = {**alarm_of(analysis, arguments["alpha"]), "frame": together(frame, sample)}
+        alarm = alarm_of(basis.analysis, arguments["alpha"])
+        changed = {**alarm, "frame": together(frame, sample)}
         both, basis_of_both = _judged(
-            analysis, arguments, changed, first=len(frame), about=sample.about
+            basis.analysis, arguments, changed, first=len(frame), about=sample.about
         )
         if unread := unread_groups(finding, both):
             raise UsageError(f"nothing could be read of the second sample for {listed(unread)}")
@@ -417,8 +439,7 @@ def _second_look(
 
 def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
     """Do with *finding* what its verdict asks for, under the policy of the running test; two
-    matched replies of its
-    *basis* stand in the message of a FLAG or FAIL.
+    matched replies of its *basis* stand in the message of a FLAG or FAIL.
 
     PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it.
     INCONCLUSIVE because the data cannot be used (too few, unscored, ragged, incomplete) raises, or
@@ -427,37 +448,58 @@ def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
     """
     __tracebackhide__ = True
     test = current_test()
-    if test is not None and test.rehearsal is not None:
-        return finding
+    policy = Policy()
     if test is not None:
+        if test.rehearsal is not None:
+            return finding
         policy = test.policy
-    else:
-        policy = Policy()
-    if test is not None:
         if finding.verdict is Verdict.FLAG and finding.justification is None:
             finding = replace(finding, justification=test.justification(finding))
         finding = replace(finding, notes=(*finding.notes, *test.notes(finding)))
         test.emit(finding)
-    undecided = finding.verdict is Verdict.INCONCLUSIVE
-    fails = finding.verdict is Verdict.FAIL or (
-        finding.verdict is Verdict.FLAG and finding.justification is None
-    )
-    if undecided:
-        if unusable(finding):
-            fails = not policy.smoke
-        else:
-            fails = policy.require_conclusive
-    if fails:
-        from pytest_fairness.reports.plain_text import finding_text
-
-        judged = None
-        if basis is not None and finding.verdict in ALARMS:
-            judged = basis.judged()
-        text = finding_text(finding, judged)
-        raise FairnessFailure(text + (_FLAGGED if finding.verdict is Verdict.FLAG else ""), finding)
-    if undecided and not unusable(finding):
-        python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=4)
+    if _fails(finding, policy):
+        raise FairnessFailure(_message(finding, basis), finding)
+    if finding.verdict is Verdict.INCONCLUSIVE and not unusable(finding):
+        python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=_level_of_caller())
     return finding
+
+
+def _fails(finding: Finding, policy: Policy) -> bool:
+    """Return whether *finding* fails its test under *policy*."""
+    if finding.verdict is Verdict.FAIL:
+        return True
+    if finding.verdict is Verdict.FLAG:
+        return finding.justification is None
+    if finding.verdict is Verdict.PASS:
+        return False
+    if unusable(finding):
+        return not policy.smoke
+    return policy.require_conclusive
+
+
+def _message(finding: Finding, basis: _Basis | None) -> str:
+    """Return the sentence and the table of *finding*, and how a FLAG is justified."""
+    from pytest_fairness.reports.plain_text import finding_text
+
+    judged = None
+    if basis is not None and finding.verdict in ALARMS:
+        judged = basis.judged()
+    text = finding_text(finding, judged)
+    if finding.verdict is Verdict.FLAG:
+        text += _FLAGGED
+    return text
+
+
+def _level_of_caller() -> int:
+    """Return how many frames above :func:`conclude` the line stands that called an assertion of
+    this module, as ``stacklevel`` counts.
+    """
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None and frame.f_globals is globals():
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def unusable(finding: Finding) -> bool:

@@ -102,7 +102,7 @@ class RunContext:
 
     ``token`` is what controller and workers share. ``started`` is by the monotonic clock, which the
     processes of one machine share: whoever sets the wall clock meanwhile makes no deadline nearer
-    or farther. ``barred`` is why there can be no run.
+    or farther. ``refusal`` is why there can be no run.
     """
 
     settings: Settings
@@ -113,12 +113,12 @@ class RunContext:
     open_store: Callable[[], RunStore]
     command: Sequence[str] = ()
     worker: str | None = None
-    barred: str | None = None
+    refusal: str | None = None
 
     @cached_property
     def store(self) -> RunStore:
         """The run's folder, made when it is first needed. Raises StoreError."""
-        self.refuse_if_barred()
+        self.raise_refusal()
         return self.open_store()
 
     @cached_property
@@ -132,9 +132,10 @@ class RunContext:
             return None
         return RunReader.open(self.settings.replay)
 
-    def refuse_if_barred(self) -> None:
-        if self.barred is not None:
-            raise StoreError(self.barred)
+    def raise_refusal(self) -> None:
+        """Raise StoreError where there can be no run."""
+        if self.refusal is not None:
+            raise StoreError(self.refusal)
 
     @property
     def session(self) -> str:

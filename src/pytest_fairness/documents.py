@@ -19,11 +19,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 import yaml
@@ -36,7 +36,9 @@ Place: TypeAlias = "tuple[str | int, ...]"
 T = TypeVar("T")
 Entry = TypeVar("Entry", bound=msgspec.Struct)
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
-"""Text that is not empty. Not for use in a union with a mapping of it: msgspec 0.22 then crashes as Python exits."""
+"""Text that is not empty. Not for use in a union with a mapping of it: msgspec 0.22 then crashes as
+Python exits.
+"""
 
 MAX_BYTES = 5_000_000
 MAX_DEPTH = 40
@@ -48,6 +50,7 @@ _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][-+]?[0-9
 _WORDS: dict[str, Plain] = {"": None, "null": None, "true": True, "false": False}
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_KINDS = re.compile(r"`([a-z]+(?: \| [a-z]+)*)`")
 _ENUM = re.compile(r"Invalid enum value '(.*)'")
 
 # libyaml is some ten times faster; both parsers give the same events.
@@ -62,6 +65,11 @@ class Misplaced(UsageError, ValueError):
     def __init__(self, why: str, *place: str | int) -> None:
         super().__init__(why)
         self.place = place
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether *value* of plain data is a number, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -102,13 +110,14 @@ class Document:
         A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as
         :meth:`convert`.
         """
+        needs_source = "source" in kind.__struct_fields__
         entries_ = {}
         for name, body in self.convert(dict[str, dict[str, Any]]).items():
             if key in body:
                 raise self.wrong(
                     f"{name}: unknown key {key!r}: it is the name of the entry", name, key
                 )
-            if "source" in kind.__struct_fields__ and not str(body.get("source") or "").strip():
+            if needs_source and not str(body.get("source") or "").strip():
                 raise self.wrong(f"{name}: source is missing: say where it comes from", name)
             entries_[name] = self._as(kind, {**body, key: name}, (name,), f"{name}: ")
         return entries_
@@ -116,68 +125,89 @@ class Document:
     def _as(
         self, kind: type[T], value: Any, place: Place = (), about: str = "", *, strict: bool = True
     ) -> T:
+        """Return *value*, which stands at *place*, as a *kind*; complaints begin with *about*."""
         try:
             return msgspec.convert(value, kind, strict=strict)
         except msgspec.ValidationError as error:
             why, _, path = str(error).partition(" - at `$")
-            steps = (
-                name or (int(index) if index else None)
-                for name, index, _ in _STEP.findall(path.rstrip("`"))
-            )
-            inside = tuple(steps)
-            kinds = (
-                *place,
-                *(
-                    step
-                    for step in takewhile(lambda step: step is not None, inside)
-                    if step is not None
-                ),
-            )
+            inside = _steps(path.rstrip("`"))
+            there = (*place, *takewhile(_is_step, inside))
             if isinstance(error.__cause__, Misplaced):
-                raise self.wrong(about + why, *kinds, *error.__cause__.place) from None
+                raise self.wrong(about + why, *there, *error.__cause__.place) from None
             types = _types_at(kind, inside)
-            if stray := _UNKNOWN.fullmatch(why):
-                fields = [
-                    inner.encode_name
-                    for expected in types
-                    for inner in getattr(expected, "fields", ())
-                ]
-                raise self.wrong(
-                    about + unknown("key", stray[1], fields), *kinds, stray[1]
-                ) from None
-            if enum := _ENUM.fullmatch(why):
-                values = [
-                    value
-                    for expected in types
-                    for value in getattr(expected, "values", ())
-                    if value
-                ]
-                why = (
-                    f"unknown value {enum[1]!r} (known: "
-                    f"{listed(values)}){did_you_mean(enum[1], values)}"
-                )
-            named = [f"{step}: " for step in kinds[len(place) :] if isinstance(step, str)]
-            raise self.wrong("".join((about, *named[-1:], _plainly(why))), *kinds) from None
+            stray = _UNKNOWN.fullmatch(why)
+            if stray:
+                why = unknown("key", stray[1], _fields_of(types))
+                raise self.wrong(about + why, *there, stray[1]) from None
+            fields = [f"{step}: " for step in there[len(place) :] if isinstance(step, str)]
+            raise self.wrong(
+                "".join((about, *fields[-1:], _in_words(why, types))), *there
+            ) from None
 
 
-_PLAIN = {"object": "a mapping", "array": "a list", "str": "text", "int": "a whole number", "float": "a number",
-          "bool": "true or false", "null": "nothing"}  # fmt: skip
+def _steps(path: str) -> Place:
+    """Return the keys and places of msgspec's *path*, ``.sub[2][...]``; "" for whatever key."""
+    steps: list[str | int] = []
+    for name, index, _ in _STEP.findall(path):
+        if index:
+            steps.append(int(index))
+        else:
+            steps.append(name)
+    return tuple(steps)
 
 
-def _plainly(why: str) -> str:
-    """A complaint of msgspec in the words of YAML."""
+def _is_step(step: str | int) -> bool:
+    """Return whether *step* says which key, or which place of a list."""
+    return step != ""
 
-    def kinds(match: re.Match[str]) -> str:
-        names = match[1].split(" | ")
-        return " or ".join(
-            _PLAIN.get(name, match[0]) for name in names if name != "null" or len(names) == 1
-        )
 
+_PLAIN = {
+    "object": "a mapping",
+    "array": "a list",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+}
+
+
+def _in_words(why: str, types: Sequence[Any]) -> str:
+    """A complaint of msgspec, which expected *types*, in the words of YAML."""
+    enum = _ENUM.fullmatch(why)
+    if enum:
+        values = _values_of(types)
+        hint = did_you_mean(enum[1], values)
+        return f"unknown value {enum[1]!r} (known: {listed(values)}){hint}"
     why = why.replace(r"`str` matching regex '\\S'", "text that is not empty")
-    why = re.sub(r"`([a-z]+(?: \| [a-z]+)*)`", kinds, why)
-    return why.replace("Object missing required field", "missing key").replace(
-        "Expected ", "expected "
-    )
+    why = _KINDS.sub(_kinds_in_words, why)
+    why = why.replace("Object missing required field", "missing key")
+    return why.replace("Expected ", "expected ")
+
+
+def _kinds_in_words(match: re.Match[str]) -> str:
+    """Return the kinds that msgspec lists, as people call them, "nothing" if alone."""
+    names = match[1].split(" | ")
+    if len(names) > 1:
+        names = [name for name in names if name != "null"]
+    return " or ".join(_PLAIN.get(name, match[0]) for name in names)
+
+
+def _fields_of(types: Iterable[Any]) -> list[str]:
+    """Return the names of the fields of *types*."""
+    names: list[str] = []
+    for kind in types:
+        for field_ in getattr(kind, "fields", ()):
+            names.append(field_.encode_name)
+    return names
+
+
+def _values_of(types: Iterable[Any]) -> list[Any]:
+    """Return the values that *types* list, but for empty ones."""
+    values: list[Any] = []
+    for kind in types:
+        values += filter(None, getattr(kind, "values", ()))
+    return values
 
 
 def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
@@ -208,7 +238,7 @@ def _inside(parent: Any, step: Any) -> list[Any]:
 
 
 def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
-    """The document in *path*, read as UTF-8. Raises UsageError if it cannot be read or is refused."""
+    """The document in *path*, read as UTF-8. Raises UsageError if that cannot be done."""
     return parse(read_text(path, max_bytes=max_bytes), str(path), max_bytes=max_bytes)
 
 
@@ -248,7 +278,8 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
         raise UsageError(f"{source}: larger than {max_bytes:,} characters; split the file")
     lines: dict[Place, int] = {}
     try:
-        return Document(source, _built(yaml.parse(text, Loader=_LOADER), source, lines), lines)
+        data = _Builder(source, lines).build(yaml.parse(text, Loader=_LOADER))
+        return Document(source, data, lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = source
@@ -268,87 +299,140 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
         ) from error
 
 
-def _built(events: Iterator[yaml.Event], source: str, lines: dict[Place, int]) -> Plain:
-    """The data of *events*, each refused before anything is built of it; *lines* takes where each
-    part begins.
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping that has not ended; ``key`` is the one whose value is next."""
+
+    data: Any
+    place: Place
+    is_mapping: bool
+    key: str | None = None
+
+    def add(self, value: Any) -> Place:
+        """Take in *value*; return the place where it stands."""
+        if not self.is_mapping:
+            self.data.append(value)
+            return (*self.place, len(self.data) - 1)
+        key = str(self.key)
+        self.key = None
+        self.data[key] = value
+        return (*self.place, key)
+
+
+class _Builder:
+    """Data from events, each refused before anything is built of it. *lines* takes where each part
+    begins.
     """
-    root: Plain = None
-    around: list[tuple[Any, Place]] = []  # the collections that are open, and their places
-    keys: list[str | None] = []  # of each the key whose value comes next
-    nodes = documents = 0
-    for event in events:
-        documents += isinstance(event, yaml.DocumentStartEvent)
-        nodes += isinstance(event, yaml.NodeEvent)
-        if isinstance(event, yaml.CollectionEndEvent):
-            around.pop()
-            keys.pop()
-        inside, place = around[-1] if around else (None, ())
-        is_key = isinstance(inside, dict) and keys[-1] is None
-        line = 1
-        if event.start_mark:
-            line = event.start_mark.line + 1
-        if why := _refusal(event, inside if is_key else None, len(around), nodes, documents):
-            raise UsageError(f"{source}:{line}: {why}")
-        if not isinstance(event, yaml.NodeEvent):
-            continue
-        if is_key and isinstance(event, yaml.ScalarEvent):
-            keys[-1] = event.value
-            lines[(*place, event.value)] = line
-            continue
-        value: Any = {}
-        if isinstance(event, yaml.SequenceStartEvent):
-            value = []
-        if isinstance(event, yaml.ScalarEvent):
-            # The pure parser gives an unquoted scalar the style None, libyaml "".
-            if event.style:
-                value = str(event.value)
-            else:
-                value = _scalar(event.value)
-        if isinstance(inside, list):
-            place = (*place, len(inside))
-            inside.append(value)
-        elif isinstance(inside, dict):
-            key, keys[-1] = str(keys[-1]), None
-            place = (*place, key)
-            inside[key] = value
+
+    def __init__(self, source: str, lines: dict[Place, int]) -> None:
+        self._source = source
+        self._lines = lines
+        self._root: Plain = None
+        self._open: list[_Open] = []
+        self._nodes = 0
+        self._documents = 0
+
+    def build(self, events: Iterable[yaml.Event]) -> Plain:
+        """Return the data of *events*. Raises UsageError for what is refused."""
+        takers: dict[type, Callable[[Any], None]] = {
+            yaml.DocumentStartEvent: self._take_document,
+            yaml.AliasEvent: self._take_alias,
+            yaml.ScalarEvent: self._take_scalar,
+            yaml.SequenceStartEvent: self._take_list,
+            yaml.MappingStartEvent: self._take_mapping,
+            yaml.SequenceEndEvent: self._take_end,
+            yaml.MappingEndEvent: self._take_end,
+        }
+        for event in events:
+            take = takers.get(type(event))
+            if take is not None:
+                take(event)
+        return self._root
+
+    def _wrong(self, event: Any, why: str) -> UsageError:
+        return UsageError(f"{self._source}:{_line_of(event)}: {why}")
+
+    def _take_document(self, event: yaml.DocumentStartEvent) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            raise self._wrong(event, "a second document; keep one a file")
+
+    def _take_alias(self, event: yaml.AliasEvent) -> None:
+        why = f"the alias *{event.anchor} is not read; write the value out"
+        raise self._wrong(event, why)
+
+    def _take_scalar(self, event: yaml.ScalarEvent) -> None:
+        self._check(event)
+        if self._open:
+            around = self._open[-1]
+            if around.is_mapping and around.key is None:
+                self._take_key(event, around)
+                return
+        # The pure parser gives an unquoted scalar the style None, libyaml "".
+        if event.style:
+            self._add(event, event.value)
         else:
-            root = value
-        lines.setdefault(place, line)
-        if isinstance(event, yaml.CollectionStartEvent):
-            around.append((value, place))
-            keys.append(None)
-    return root
+            self._add(event, _scalar(event.value))
+
+    def _take_key(self, event: yaml.ScalarEvent, mapping: _Open) -> None:
+        key = event.value
+        if key == "<<":
+            raise self._wrong(event, "merge keys (<<) are not read; write the entries out")
+        if key in mapping.data:
+            raise self._wrong(event, f"the key {key!r} stands here twice; keep one")
+        mapping.key = key
+        self._lines[(*mapping.place, key)] = _line_of(event)
+
+    def _take_list(self, event: yaml.SequenceStartEvent) -> None:
+        self._check_start(event)
+        data: list[Any] = []
+        self._open.append(_Open(data, self._add(event, data), is_mapping=False))
+
+    def _take_mapping(self, event: yaml.MappingStartEvent) -> None:
+        self._check_start(event)
+        data: dict[str, Any] = {}
+        self._open.append(_Open(data, self._add(event, data), is_mapping=True))
+
+    def _take_end(self, _event: yaml.CollectionEndEvent) -> None:
+        self._open.pop()
+
+    def _check(self, event: Any) -> None:
+        """Raise UsageError for a value with an anchor or a tag, and for one too many."""
+        if event.anchor is not None:
+            why = f"the anchor &{event.anchor} is not read; write the value out"
+            raise self._wrong(event, why)
+        if event.tag is not None:
+            raise self._wrong(event, f"the tag {event.tag!r} is not read; write plain data")
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise self._wrong(event, f"more than {MAX_NODES:,} values; split the file")
+
+    def _check_start(self, event: Any) -> None:
+        """Raise UsageError for a list or mapping that stands too deep, or in the place of a key."""
+        self._check(event)
+        if len(self._open) == MAX_DEPTH:
+            raise self._wrong(event, _TOO_DEEP)
+        if self._open:
+            around = self._open[-1]
+            if around.is_mapping and around.key is None:
+                raise self._wrong(event, "a key must be plain text, not a list or a mapping")
+
+    def _add(self, event: yaml.NodeEvent, value: Any) -> Place:
+        """Put *value* where it belongs; return its place."""
+        place: Place = ()
+        if self._open:
+            place = self._open[-1].add(value)
+        else:
+            self._root = value
+        self._lines.setdefault(place, _line_of(event))
+        return place
 
 
-def _refusal(
-    event: yaml.Event, mapping: dict[str, Plain] | None, depth: int, nodes: int, documents: int
-) -> str:
-    """Why *event* could grow, or mean two things; it is a key where there is a *mapping*. Empty
-    where it is fine.
-    """
-    if documents > 1:
-        return "a second document; keep one a file"
-    if isinstance(event, yaml.AliasEvent):
-        return f"the alias *{event.anchor} is not read; write the value out"
-    if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
-        return ""
-    if event.anchor is not None:
-        return f"the anchor &{event.anchor} is not read; write the value out"
-    if event.tag is not None:
-        return f"the tag {event.tag!r} is not read; write plain data"
-    if depth + isinstance(event, yaml.CollectionStartEvent) > MAX_DEPTH:
-        return _TOO_DEEP
-    if nodes > MAX_NODES:
-        return f"more than {MAX_NODES:,} values; split the file"
-    if mapping is None:
-        return ""
-    if isinstance(event, yaml.CollectionStartEvent):
-        return "a key must be plain text, not a list or a mapping"
-    if event.value == "<<":
-        return "merge keys (<<) are not read; write the entries out"
-    if event.value in mapping:
-        return f"the key {event.value!r} stands here twice; keep one"
-    return ""
+def _line_of(event: Any) -> int:
+    """Return the line on which *event* begins, from 1."""
+    if event.start_mark:
+        return int(event.start_mark.line) + 1
+    return 1
 
 
 def _scalar(text: str) -> Plain:
@@ -362,7 +446,7 @@ def _scalar(text: str) -> Plain:
     return text
 
 
-# ---------------------------------------------------------------- source data: what ships, and a project's own
+# ---------------------------------------------------------------- what ships, and a project's own
 
 # A user's ``personas/`` folder has the layout of ours. A file of the same name **extends** what
 # ships: an entry with the same key takes the place of ours, anything else is added.
@@ -386,7 +470,7 @@ def shipped_folder() -> Path:
 
 
 def project_folder(root: Path) -> Path | None:
-    """The own ``personas/`` folder of the project in *root*, if it has one: it extends what ships."""
+    """The own ``personas/`` folder of the project in *root*, if any: it extends what ships."""
     folder = root / "personas"
     # In a checkout of this package the two are one and the same.
     if folder.is_dir() and folder.resolve() != shipped_folder():
@@ -397,21 +481,23 @@ def project_folder(root: Path) -> Path | None:
 def refuse_foreign(folder: Path) -> None:
     """Raise UsageError where *folder* holds no file by which it extends or replaces what ships."""
     shipped = shipped_folder()
-    names = [
-        path.relative_to(shipped)
-        for kind in ("yaml", "csv")
-        for path in sorted(shipped.rglob(f"*.{kind}"))
-    ]
-    places = (
-        folder / each.with_name(name)
-        for each in names
-        for name in (each.name, f"{each.stem}.only{each.suffix}")
+    files = [*sorted(shipped.rglob("*.yaml")), *sorted(shipped.rglob("*.csv"))]
+    names = [path.relative_to(shipped) for path in files]
+    if not folder.is_dir():
+        return
+    for name in names:
+        path = folder / name
+        if path.is_file() or _replacing(path).is_file():
+            return
+    raise UsageError(
+        f"{folder} holds nothing that is read: its files are called as those that ship, "
+        f"{names[0]} …"
     )
-    if folder.is_dir() and not any(map(Path.is_file, places)):
-        raise UsageError(
-            f"{folder} holds nothing that is read: its files are called as those that ship, "
-            f"{names[0]} …"
-        )
+
+
+def _replacing(path: Path) -> Path:
+    """Return the file that replaces the shipped one, in place of *path*, which extends it."""
+    return path.with_name(f"{path.stem}.only{path.suffix}")
 
 
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
@@ -430,7 +516,7 @@ def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
             "one"
         )
     path = folder / relative
-    only = path.with_name(f"{path.stem}.only{path.suffix}")
+    only = _replacing(path)
     if path.is_file() and only.is_file():
         raise UsageError(
             f"{path} extends and {only.name} replaces the shipped file; keep one of the two"
@@ -464,17 +550,21 @@ def chosen(where: str, given: object, entries: dict[str, T], kind: type[T]) -> t
         items = [given]
     if not isinstance(items, Sequence) or not items:
         raise UsageError(
-            f"{where}: give a list of names ({listed(entries)}) or of {kind.__name__}(...), or leave "
-            "it out"
+            f"{where}: give a list of names ({listed(entries)}) or of {kind.__name__}(...), or "
+            "leave it out"
         )
-    chosen_: list[Any] = [entries.get(item) if isinstance(item, str) else item for item in items]
-    for item, entry in zip(items, chosen_, strict=True):
+    chosen_: list[Any] = []
+    for item in items:
+        entry = item
+        if isinstance(item, str):
+            entry = entries.get(item)
         if not isinstance(entry, kind):
             what = kind.__name__.lower()
             hint = did_you_mean(str(item), entries)
             raise UsageError(
                 f"{where}: there is no {what} {item!r} (there are: {listed(entries)}){hint}"
             )
+        chosen_.append(entry)
     refuse_twice(f"{where}:", (entry.name for entry in chosen_))
     return tuple(chosen_)
 
@@ -488,29 +578,42 @@ def rows(path: Path, needed: Set[str], columns: Collection[str]) -> Iterator[Doc
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
-        header = [cell.strip() for cell in next(reader, [])]
-        if missing := sorted(needed - set(header)):
-            raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
-        if unknown := [column for column in header if column not in columns]:
-            raise UsageError(
-                f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], columns)}"
-            )
-        refuse_twice(f"{path}:1: the column", header)
+        header = list(map(str.strip, next(reader, [])))
+        _check_header(path, header, needed, columns)
         for cells in reader:
-            where = f"{path}:{reader.line_num}"
-            filled = {
-                column: cell.strip()
-                for column, cell in zip(header, cells, strict=False)
-                if cell.strip()
-            }
-            if cells and len(cells) != len(header):
-                raise UsageError(
-                    f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with "
-                    "commas"
-                )
-            if empty := sorted(needed - filled.keys()) if filled else ():
-                raise UsageError(f"{where}: the column {empty[0]!r} is empty")
-            if filled:
-                yield Document(str(path), dict(filled), {(): reader.line_num})
+            row = _row(f"{path}:{reader.line_num}", header, cells, needed)
+            if row:
+                yield Document(str(path), row, {(): reader.line_num})
     except csv.Error as error:
         raise UsageError(f"{path}:{reader.line_num}: not valid CSV: {error}") from error
+
+
+def _check_header(
+    path: Path, header: Sequence[str], needed: Set[str], columns: Collection[str]
+) -> None:
+    """Raise UsageError where a column is missing, unknown, or there twice."""
+    missing = sorted(needed - set(header))
+    if missing:
+        raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
+    for column in header:
+        if column not in columns:
+            raise UsageError(f"{path}:1: unknown column {column!r}{did_you_mean(column, columns)}")
+    refuse_twice(f"{path}:1: the column", header)
+
+
+def _row(
+    where: str, header: Sequence[str], cells: Sequence[str], needed: Set[str]
+) -> dict[str, Plain]:
+    """Return the *cells* that are not empty, by column. Raises UsageError."""
+    if cells and len(cells) != len(header):
+        raise UsageError(
+            f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with commas"
+        )
+    row: dict[str, Plain] = {}
+    for column, cell in zip(header, cells, strict=False):
+        if cell.strip():
+            row[column] = cell.strip()
+    empty = sorted(needed - row.keys())
+    if row and empty:
+        raise UsageError(f"{where}: the column {empty[0]!r} is empty")
+    return row

@@ -29,14 +29,8 @@ def to_json(value: Any) -> JSON:
     Raises TypeError for anything else: what cannot cross a process boundary is seen where it is
     made.
     """
-    if isinstance(value, StrEnum):
-        return str(value)
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return _float_to_json(value)
+    if value is None or isinstance(value, (bool, str, int, float)):
+        return _scalar_to_json(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -46,6 +40,16 @@ def to_json(value: Any) -> JSON:
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         return to_json(value.item())
     raise TypeError(f"{type(value).__name__} is not JSON: {value!r}")
+
+
+def _scalar_to_json(value: bool | str | float | None) -> JSON:
+    if isinstance(value, StrEnum):
+        return str(value)
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return _float_to_json(value)
 
 
 def _float_to_json(value: float) -> JSON:
@@ -270,6 +274,25 @@ class Reason(StrEnum):
 
 
 class OutcomeKind(StrEnum):
+    """What an outcome is, which decides how it is compared.
+
+    A further kind is added here, and then, in the order in which a reply becomes a sentence:
+
+    - ``statistics/arrays.py`` ``read_outcome``: which values it has, whether it is inferred from
+      them;
+    - ``statistics/compare.py`` ``measure``, ``impute``: its test, its effect, what a missing answer
+      could have been;
+    - ``analysis/policy.py`` ``MINIMUM_N``, ``RECOMMENDED_N``: how much of it can be judged;
+    - ``analysis/sentences.py`` ``amount`` and ``analysis/explanations.toml``: how its numbers read,
+      and its paragraph;
+    - ``analysis/planning.py`` ``DesignPower``, ``analysis/sensitivity.py`` ``plant``: how it is
+      simulated;
+    - ``reports/findings.schema.json`` and the table of kinds in ``docs/verdicts.md``.
+
+    Scorers, markers, ``pytest-fairness plan`` and messages take the kinds from here. A test goes
+    through all kinds and these places.
+    """
+
     NUMERIC = "numeric"
     ORDINAL = "ordinal"
     NARRATIVE = "narrative"

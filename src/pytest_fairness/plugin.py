@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer import guest, markers, marks
+from pytest_fairness.pytest_layer import current_session, markers, marks
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
     endpoint,
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    guest.register(session.config)
+    current_session.register(session.config)
 
 
 # ---------------------------------------------------------------- collecting
@@ -70,7 +70,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marks.has_design(metafunc.definition) or marks.gets_named_endpoint(metafunc.definition):
-        guest.session_of(metafunc.config).expand(metafunc)
+        current_session.session_of(metafunc.config).expand(metafunc)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -81,17 +81,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if any(marks.is_fairness_item(item) for item in items):
-        guest.session_of(config).select(items)
+        current_session.session_of(config).select(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     if any(marks.is_fairness_item(item) for item in session.items):
-        guest.session_of(session.config).plan(session.items)
+        current_session.session_of(session.config).plan(session.items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    fairness = guest.session_if_any(config)
+    fairness = current_session.session_if_any(config)
     if fairness is None:
         return []
     return fairness.headline()
@@ -104,7 +104,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     if not marks.concerns(item):
         return (yield)
-    with guest.session_of(item.config).running(item):
+    with current_session.session_of(item.config).running(item):
         return (yield)
 
 
@@ -114,14 +114,14 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if marks.concerns(item):
-        guest.session_of(item.config).attach_findings(item, call, report)
+        current_session.session_of(item.config).attach_findings(item, call, report)
     return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     result = yield
-    fairness = guest.session_if_any(session.config)
+    fairness = current_session.session_if_any(session.config)
     if fairness is not None:
         session.testsfailed += fairness.failures()
     return result
@@ -132,7 +132,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    fairness = guest.session_if_any(session.config)
+    fairness = current_session.session_if_any(session.config)
     if fairness is None:
         return
     session.exitstatus = fairness.exit_status(session.exitstatus)
@@ -142,7 +142,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    fairness = guest.session_if_any(config)
+    fairness = current_session.session_if_any(config)
     if fairness is not None:
         fairness.write_summary(terminalreporter)
 

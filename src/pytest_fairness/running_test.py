@@ -106,8 +106,8 @@ class TestContext:
     corresponds to the table of the assertion it is handed; it raises UsageError, EndpointError or
     BudgetError where there can be no such sample. ``changed`` gives the columns of the trials that
     the test has changed in a table. ``notes`` gives what a reader of a finding has to know of the
-    session; ``scored_by`` takes the names of scorers that were looked up, ``found`` what the test's
-    assertions have found, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
+    session; ``scored_by`` takes the names of scorers that were looked up, ``findings`` those of the
+    assertions so far, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
     test is run again, and nothing is judged. ``room``: the design promises answers that can vary.
     """
 
@@ -127,7 +127,7 @@ class TestContext:
     scorers: Mapping[str, Any] = field(default_factory=dict)
     keep: Callable[[Any], None] = lambda _judgement: None
     scored_by: set[str] = field(default_factory=set)
-    found: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     analysed: set[str] = field(default_factory=set)
     rehearsal: Rehearsal | None = None
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()

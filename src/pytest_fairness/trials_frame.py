@@ -6,7 +6,8 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Cell, Status, Trial
@@ -31,6 +32,8 @@ EMPTY_FIRST = "empty_first"
 #: The column that is there where role and request were sent as one message, and true of those
 #: trials.
 ONE_MESSAGE = "one_message"
+#: A trial that has ended so is either answered or refused.
+_DETERMINED = (Status.ANSWERED, Status.REFUSED)
 #: Where a table carries its design in ``frame.attrs``.
 DESIGN = "pytest_fairness"
 
@@ -52,7 +55,7 @@ class AnsweredCell:
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """One text a repetition, refusals included. Raises EndpointError where a trial has no text."""
+        """One text a repetition, refusals included. Raises EndpointError where there is none."""
         for trial in self.trials:
             if trial.reply is None:
                 raise EndpointError(f"this trial has no reply to read: {_ended(trial)}")
@@ -155,8 +158,9 @@ def trials_frame(
     cells = [cell for cell, _ in rows]
     trials = [trial for _, trial in rows]
     columns = _columns_of_cells(cells) | _columns_of_trials(cells, trials, endpoint)
-    if any(trial.empty_first for trial in trials):
-        columns[EMPTY_FIRST] = [trial.empty_first for trial in trials]
+    empty_first = _values(trials, EMPTY_FIRST)
+    if any(empty_first):
+        columns[EMPTY_FIRST] = empty_first
     with any_text():
         frame = pd.DataFrame(columns)
     if design is not None:
@@ -164,23 +168,29 @@ def trials_frame(
     return frame
 
 
-def _columns_of_cells(cells: Sequence[Cell]) -> dict[str, list[object]]:
+def _values(rows: Sequence[object], attribute: str) -> list[Any]:
+    """Return the *attribute* of each of *rows*."""
+    return list(map(attrgetter(attribute), rows))
+
+
+def _columns_of_cells(cells: Sequence[Cell]) -> dict[str, list[Any]]:
     """Return the columns that say what was asked, and about whom."""
-    columns: dict[str, list[object]] = {"cell": [cell.id for cell in cells]}
+    columns: dict[str, list[Any]] = {"cell": _values(cells, "id")}
     for field in ("template", "name", "persona"):
-        columns[field] = [getattr(cell, field) for cell in cells]
+        columns[field] = _values(cells, field)
     if not any("name_2" in cell.attributes for cell in cells):
         # Before the attributes that fill them, so that every grid has them, and in one place.
-        columns |= {part: [None] * len(cells) for part in NAME_PARTS}
-    for attribute in ("attributes", "context", "groups"):
+        for part in NAME_PARTS:
+            columns[part] = [None] * len(cells)
+    for field in ("attributes", "context", "groups"):
         # Groups last: a protected class wins over a persona attribute of the same name.
-        columns |= _columns_of_mappings([getattr(cell, attribute) for cell in cells])
+        columns |= _columns_of_mappings(_values(cells, field))
     for field in ("arm", "tier", "signal"):
-        columns[field] = [getattr(cell, field) for cell in cells]
+        columns[field] = _values(cells, field)
     return columns
 
 
-def _columns_of_mappings(mappings: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+def _columns_of_mappings(mappings: Sequence[Mapping[str, object]]) -> dict[str, list[Any]]:
     """Return a column for each key of any of *mappings*, None where one lacks it."""
     keys: dict[str, None] = {}
     for mapping in mappings:
@@ -190,26 +200,36 @@ def _columns_of_mappings(mappings: Sequence[Mapping[str, object]]) -> dict[str, 
 
 def _columns_of_trials(
     cells: Sequence[Cell], trials: Sequence[Trial], endpoint: EndpointFacts
-) -> dict[str, list[object]]:
+) -> dict[str, list[Any]]:
     """Return the columns that say what came back, from whom, at which price."""
-    answered = (Status.REFUSED, Status.ANSWERED)
-    columns: dict[str, list[object]] = {
-        "repetition": [trial.repetition for trial in trials],
-        "prompt": [cell.prompt for cell in cells],
-        "reply": [trial.reply for trial in trials],
-        "status": [trial.status.value for trial in trials],
+    statuses = _values(trials, "status")
+    columns: dict[str, list[Any]] = {
+        "repetition": _values(trials, "repetition"),
+        "prompt": _values(cells, "prompt"),
+        "reply": _values(trials, "reply"),
+        "status": _values(trials, "status.value"),
         "error": list(map(_error, trials)),
-        "refused": [trial.status is Status.REFUSED for trial in trials],
-        "undetermined": [trial.status not in answered for trial in trials],
-        "cut_short": [(trial.finish_reason or "").lower() in CUT_SHORT for trial in trials],
+        "refused": [status is Status.REFUSED for status in statuses],
+        "undetermined": [status not in _DETERMINED for status in statuses],
+        "cut_short": list(map(_was_cut_short, trials)),
         "endpoint": [endpoint.name] * len(trials),
-        "model": [trial.model for trial in trials],
-        "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
-        "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
+        "model": _values(trials, "model"),
+        "simulated": _are_from(trials, "simulated", whole=endpoint.simulated),
+        "replayed": _are_from(trials, "replay", whole=endpoint.replayed),
     }
     for field in ("cost", "seconds", "key"):
-        columns[field] = [getattr(trial, field) for trial in trials]
+        columns[field] = _values(trials, field)
     return columns
+
+
+def _are_from(trials: Sequence[Trial], source: str, *, whole: bool) -> list[bool]:
+    """Return of each trial whether it is from *source*, as all are where the *whole* run is."""
+    return [whole or trial.source == source for trial in trials]
+
+
+def _was_cut_short(trial: Trial) -> bool:
+    """Return whether the reply ended at the limit on its length."""
+    return (trial.finish_reason or "").lower() in CUT_SHORT
 
 
 def _error(trial: Trial) -> str | None:
@@ -224,14 +244,13 @@ def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
     finding, whatever an assertion would make of it.
     """
     if trials and all(trial.status in UNUSABLE for trial in trials):
-        counts = Counter(trial.status.value for trial in trials)
+        counts = Counter(_values(trials, "status.value"))
         statuses = ", ".join(
             f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common()
         )
         raise EndpointError(
             f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer "
-            f"({statuses}); the first: "
-            f"{_ended(trials[0])}"
+            f"({statuses}); the first: {_ended(trials[0])}"
         )
 
 

@@ -6,14 +6,16 @@ import hashlib
 import json
 import tracemalloc
 from collections import Counter
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_fairness.design.grid import Grid, expand_grid
+from pytest_fairness.design.grid import Grid, GridDesign, expand_grid
 from pytest_fairness.design.names import Name
 from pytest_fairness.design.personas import PersonaMatrix
+from pytest_fairness.design.units import Banks
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell, to_json
 
@@ -40,6 +42,41 @@ def grid(template: Any = "Rate {name}.", **arguments: Any) -> Grid:
 
 def prompts(template: str, **arguments: Any) -> list[str]:
     return [cell.prompt for cell in grid(template, **arguments)]
+
+
+# ---------------------------------------------------------------- parse, draw, check
+
+
+def test_a_grid_is_its_design_drawn_and_checked() -> None:
+    design = GridDesign.parse(template=TEMPLATES, groups=TWO_RACES, names=4, seed=3)
+    in_steps = design.draw(Banks.load()).check()
+    at_once = grid(TEMPLATES, groups=TWO_RACES, names=4, seed=3)
+    assert list(in_steps) == list(at_once)
+    assert in_steps.repetitions == at_once.repetitions
+
+
+def test_a_design_says_what_its_marker_says() -> None:
+    """Each argument read by itself, and nothing drawn yet."""
+    design = GridDesign.parse(template=TEMPLATES, groups=TWO_RACES, role=["nurse"], system="Hire.")
+    assert [template.id for template in design.texts] == ["t1", "t2", "system"]
+    assert [axis.name for axis in design.axes] == ["role"]
+    assert [axis.groups for axis in design.classes] == [("white", "black")]
+    assert (design.names, design.repetitions, design.personas) == (None, None, ())
+    with pytest.raises(FrozenInstanceError):
+        design.names = 4  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("signal", ["name", ["name", "label"]])
+@pytest.mark.parametrize("groups", [TWO_RACES, GENDERS, {**TWO_RACES, **GENDERS}])
+def test_fewer_names_are_the_beginning_of_each_run_of_units(groups: Any, signal: Any) -> None:
+    """A stage of names is a prefix of what all names would be: its units are asked already."""
+    banks = Banks.load()
+    design = GridDesign.parse(template="Rate {name}.", groups=groups, signal=signal, seed=5)
+    many = replace(design, names=12).draw(banks)
+    few = replace(design, names=5).draw(banks)
+    assert (many.group_size, few.group_size) == (12, 5)
+    stage = [unit for place, unit in enumerate(many.units) if place % 12 < 5]
+    assert stage == list(few.units)
 
 
 # ---------------------------------------------------------------- what it is

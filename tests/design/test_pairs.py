@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,15 @@ from typing import Any
 import pytest
 
 from pytest_fairness.design.arms import Arm, Ask
-from pytest_fairness.design.pairs import PairGrid, expand_pairs, latin_square, other_candidates
+from pytest_fairness.design.pairs import (
+    PairDesign,
+    PairGrid,
+    expand_pairs,
+    latin_square,
+    other_candidates,
+)
 from pytest_fairness.design.personas import PersonaMatrix
+from pytest_fairness.design.units import Banks
 from pytest_fairness.errors import UsageError
 
 TEMPLATE = """The following candidates are applicants to our {role} position.
@@ -43,6 +51,20 @@ def experiment(candidates: str = "four_groups", **more: Any) -> PairGrid:
 
 def digest(grid: PairGrid) -> str:
     return hashlib.sha256("\n".join(cell.id for cell in grid).encode()).hexdigest()[:16]
+
+
+# ---------------------------------------------------------------- parse, draw, check
+
+
+def test_choices_are_their_design_drawn_and_checked() -> None:
+    years = "2 Years of Experience"
+    design = PairDesign.parse(
+        template=TEMPLATE, candidates="four_groups", seed=3, qualifications=years, **CONTEXT
+    )
+    assert [group.label for group in design.groups] == list(experiment().scenes[0].casts[0])
+    assert [condition.name for condition in design.conditions] == ["name+label"]
+    in_steps = replace(design, repetitions=5).draw(Banks.load()).check()
+    assert list(in_steps) == list(experiment(repetitions=5, seed=3))
 
 
 # ---------------------------------------------------------------- the published design

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 import pytest
 
 import pytest_fairness
-from pytest_fairness.design.grid import expand_grid
-from pytest_fairness.design.pairs import expand_pairs
+from pytest_fairness.design.grid import GridDesign
+from pytest_fairness.design.pairs import PairDesign
 
-from . import test_guest
+from . import test_foreign_sessions
 from .conftest import Project
 
 CELLS = """
@@ -165,7 +165,7 @@ def test_the_definitions_of_a_fixture_are_found_before_it_is_made(
     """The private parts of pytest that are leaned on, held against the pytest that is installed."""
     from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
-    items, _ = pytester.inline_genitems(pytester.makepyfile(test_guest.OWN))
+    items, _ = pytester.inline_genitems(pytester.makepyfile(test_foreign_sessions.OWN))
     ours, own = fixtures_of(items[0], "endpoint")
     assert (ours.func.__module__, own.func.__name__) == (FIXTURES, "endpoint")
     assert callable(items[0]._request.getfixturevalue)
@@ -179,8 +179,8 @@ def test_the_definitions_of_a_fixture_are_found_before_it_is_made(
             "fairness",
             dict.fromkeys(("id", "module", "description", "controls", "justification", "alpha")),
         ),
-        ("fairness_grid", inspect.signature(expand_grid).parameters),
-        ("fairness_pairs", inspect.signature(expand_pairs).parameters),
+        ("fairness_grid", inspect.signature(GridDesign.parse).parameters),
+        ("fairness_pairs", inspect.signature(PairDesign.parse).parameters),
     ],
 )
 def test_markers_says_every_argument(
@@ -194,14 +194,14 @@ def test_markers_says_every_argument(
 
 
 @pytest.mark.parametrize(
-    ("marker", "expand"), [("fairness_grid", expand_grid), ("fairness_pairs", expand_pairs)]
+    ("marker", "parse"), [("fairness_grid", GridDesign.parse), ("fairness_pairs", PairDesign.parse)]
 )
 def test_the_typed_marker_takes_what_the_design_takes(
-    marker: str, expand: Callable[..., object]
+    marker: str, parse: Callable[..., object]
 ) -> None:
     """With the same kinds, and what is needed is needed in both."""
     declared = inspect.signature(getattr(pytest_fairness, marker)).parameters
-    for name, parameter in inspect.signature(expand).parameters.items():
+    for name, parameter in inspect.signature(parse).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             continue
         required = parameter.default is parameter.empty

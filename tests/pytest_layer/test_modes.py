@@ -25,8 +25,8 @@ from tests.support.sessions import run_pytest
 from . import (
     suites,
     test_confirm,
+    test_foreign_sessions,
     test_grids,
-    test_guest,
     test_outcome_families,
     test_sensitivity,
     test_strategies,
@@ -51,7 +51,7 @@ FILES = {
     "callables_sync": test_systems.SUITE.format(source=test_systems.SYNC),
     "constant": test_sensitivity.BLIND,
     "flagged": FLAGGED,
-    "foreign": test_guest.OWN,
+    "foreign": test_foreign_sessions.OWN,
     "justified": FLAGGED,
     "lucky": test_confirm.LUCKY.replace("HARSH", "4").replace("PICK", "trials"),
     "picked": test_confirm.LUCKY.replace("HARSH", "3").replace(

@@ -94,7 +94,7 @@ import pytest
 from conftest import take
 from pytest_fairness import analyze_disparity
 from pytest_fairness.errors import EndpointError
-from pytest_fairness.pytest_layer.guest import session_of
+from pytest_fairness.pytest_layer.current_session import session_of
 
 @pytest.fixture
 def endpoint():

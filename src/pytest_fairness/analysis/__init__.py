@@ -9,10 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-#: Where each analysis lives; imported when an assertion judges, not when a test module is
-#: collected.
+if TYPE_CHECKING:
+    from pytest_fairness.analysis.arm_contrast import analyze_arms
+    from pytest_fairness.analysis.disparity import analyze_disparity
+    from pytest_fairness.analysis.equivalence import analyze_equivalence
+    from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+    from pytest_fairness.analysis.preference import analyze_preference
+
+__all__ = [
+    "analysis_called",
+    "analyze_arms",
+    "analyze_disparity",
+    "analyze_equivalence",
+    "analyze_four_fifths",
+    "analyze_preference",
+]
+
+#: Each analysis that has an assertion, by its module; imported when an assertion judges, not when a
+#: test module is collected.
 _ANALYSES = {
     "disparity": "analyze_disparity",
     "four_fifths": "analyze_four_fifths",
@@ -28,3 +44,10 @@ def analysis_called(name: str) -> Callable[..., Any]:
         import_module(f"pytest_fairness.analysis.{name}"), _ANALYSES[name]
     )
     return analyze
+
+
+def __getattr__(name: str) -> Any:
+    for module, function in _ANALYSES.items():
+        if function == name:
+            return analysis_called(module)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,7 @@ def alarm_of(analysis: str, alpha: float) -> dict[str, float]:
     """The arguments of *analysis* under which the second look raises the alarm: a share of *alpha*;
     it passes as before."""
     if analysis == "equivalence":
-        return {"alarm_share": CONFIRMED}
+        return {"_alarm_share": CONFIRMED}
     return {"alpha": alpha * CONFIRMED}
 
 

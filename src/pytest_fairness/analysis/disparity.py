@@ -94,7 +94,7 @@ MOST_BLOCK_EFFECTS = 2_000
 
 def analyze_disparity(
     frame: pd.DataFrame,
-    outcome: str | Callable[..., Any],
+    outcome: str | Callable[..., Any] | Sequence[str | Callable[..., Any]],
     by: str | Sequence[str],
     *,
     cluster: str | None = "name",
@@ -115,7 +115,8 @@ def analyze_disparity(
     Args:
         frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
             ``last_name`` columns are read if present.
-        outcome: a column, the name of a scorer, or a callable on the reply.
+        outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
+            several, of which it reports each; here that is ``analyze_outcomes``.
         by: the column of a protected class; or several, which are judged each by itself and
             crossed.
         cluster: the column of the name, persona or résumé that rows share, the unit of evidence;
@@ -141,6 +142,11 @@ def analyze_disparity(
             type, or there are fewer than two groups; the message names column and row.
         UsageError: an argument is out of range, or the outcome is unknown.
     """
+    if isinstance(outcome, Sequence) and not isinstance(outcome, str):
+        raise UsageError(
+            f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
+            "reply; analyze_outcomes compares several"
+        )
     columns = as_columns(by)
     check_level(alpha, correction)
     _check_least_difference(min_raw_diff, min_raw_ratio)

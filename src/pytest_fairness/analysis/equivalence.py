@@ -63,7 +63,7 @@ def analyze_equivalence(
     correction: str = "bonferroni",
     lower_is_worse: bool | None = None,
     scorers: Mapping[str, Any] | None = None,
-    alarm_share: float = 1.0,
+    _alarm_share: float = 1.0,
 ) -> Finding:
     """Test that every two groups of *by* differ by less than *margin* on *outcome*.
 
@@ -78,7 +78,7 @@ def analyze_equivalence(
     them to show it, so these p-values are not corrected (intersection–union test, Berger 1982);
     those of the differences are.
 
-    *alarm_share*: the differences are significant below so large a share of *alpha*, as a second
+    *_alarm_share*: the differences are significant below so large a share of *alpha*, as a second
     look asks for.
 
     Raises FrameError for a table of the wrong shape and UsageError for an argument out of range or
@@ -139,7 +139,7 @@ def analyze_equivalence(
     )
     family = Family(
         [outcome_member, *without],
-        Rule(alpha=alarm_share * alpha, correction=correction, **nouns(frame, design)),
+        Rule(alpha=_alarm_share * alpha, correction=correction, **nouns(frame, design)),
     )
     first, *others = family.judge()
     if refusals is not None:

@@ -36,11 +36,22 @@ def add_run(
     Where it may name *several*, by a pattern (``2026-02-*``), it is parsed to a list of folders.
     ``last`` is the newest that *judged* something, or else the newest of all.
     """
-    kind = partial(chosen_runs if several else chosen_run, judged=judged)
-    action = parser.add_argument(
-        name, **{"type": kind, "metavar": "RUN", "help": "the run", **given}
-    )
-    complete(action, lambda **_: [*(path.name for path in folder.run_folders(runs_root())), LAST])
+    kind: Callable[..., Any] = chosen_run
+    if several:
+        kind = chosen_runs
+    given = {"type": partial(kind, judged=judged), "metavar": "RUN", "help": "the run", **given}
+    complete(parser.add_argument(name, **given), _names_of_runs)
+
+
+def _names_of_runs(**_: object) -> list[str]:
+    return [*(path.name for path in folder.run_folders(runs_root())), LAST]
+
+
+def add_path(
+    parser: argparse.ArgumentParser, option: str, about: str, *, metavar: str = "PATH"
+) -> None:
+    """Add an *option* that names a file or a folder."""
+    parser.add_argument(option, type=Path, metavar=metavar, help=about)
 
 
 def complete(action: argparse.Action, words: Callable[..., Iterable[str]]) -> None:

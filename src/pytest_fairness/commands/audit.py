@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_run
+from pytest_fairness.commands import add_path, add_run
+
+if TYPE_CHECKING:
+    from pytest_fairness.reports.verification import Verification
 
 
 def add(subparsers: Any) -> None:
@@ -22,15 +26,9 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness audit last --into evidence.zip",
     )
     add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
-    parser.add_argument(
-        "--into", type=Path, metavar="PATH", help="the ZIP to write (audit-RUN.zip)"
-    )
-    parser.add_argument(
-        "--pdf",
-        type=Path,
-        metavar="PATH",
-        help="write its summary, one to three pages to be signed, to PATH as well",
-    )
+    add_path(parser, "--into", "the ZIP to write (audit-RUN.zip)")
+    pdf = "write its summary, one to three pages to be signed, to PATH as well"
+    add_path(parser, "--pdf", pdf)
     parser.set_defaults(run=audit)
     parser = subparsers.add_parser(
         "verify",
@@ -60,9 +58,8 @@ def audit(arguments: argparse.Namespace) -> tuple[str, int]:
         run, arguments.into or Path(f"audit-{run.name}.zip"), Progress(sys.stderr).each
     )
     summary = ""
-    if (
-        arguments.pdf is not None
-    ):  # after the bundle, which verifies: nobody signs a page of a run that does not
+    # After the bundle, which verifies: nobody signs a page of a run that does not.
+    if arguments.pdf is not None:
         from pytest_fairness.reports.pdf import write_summary
 
         summary = f"{write_summary(run, arguments.pdf)}: its summary\n"
@@ -80,24 +77,13 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.bundle import is_bundle, sha256_of, verify
     from pytest_fairness.reports.escaping import terminal
     from pytest_fairness.runs.project import chosen_run
-    from pytest_fairness.words import count
 
     path = Path(arguments.path)
     if not is_bundle(path):
         path = chosen_run(arguments.path)
     verification = verify(path, Progress(sys.stderr).each, records_only=arguments.records_only)
-    derived = [figure for figure in verification.derived if figure.same is not None]
     lines = [f"holds: {line}" for line in verification.checked]
-    if verification.derived:
-        same = sum(figure.same is True for figure in derived)
-        lines.append(
-            f"verdicts: {same} of {len(verification.derived)} derived again from the logs, the same"
-        )
-    for judgement in verification.derived:
-        word = {True: "same", False: "DIFFERS", None: "not derivable"}[judgement.same]
-        lines.append(
-            f"  {word}: {judgement.verdict} {judgement.number} {judgement.test} {judgement.outcome}: {judgement.about}"
-        )
+    lines += _verdicts(verification)
     lines += [f"PROBLEM: {line}" for line in verification.problems]
     if verification.left_out:
         lines.append(f"NOT compared, as --records-only asks: {', '.join(verification.left_out)}")
@@ -107,13 +93,37 @@ def verify(arguments: argparse.Namespace) -> tuple[str, int]:
             "made,"
         )
         lines.append("  for whoever can replace this file could have made all of it anew")
-    held = "verified"
-    if verification.left_out:
-        held = "records verified, pages NOT compared"
+    lines.append(f"{path}: {_conclusion(verification)}")
+    text = "".join(f"{terminal(_in_one_line(line))}\n" for line in lines)
+    return text, int(bool(verification.problems))
+
+
+def _verdicts(verification: Verification) -> Iterator[str]:
+    """Yield how many verdicts were derived again, and each with what came of it."""
+    if not verification.derived:
+        return
+    same = [figure for figure in verification.derived if figure.same]
+    yield (
+        f"verdicts: {len(same)} of {len(verification.derived)} derived again from the logs, the same"
+    )
+    for figure in verification.derived:
+        word = {True: "same", False: "DIFFERS", None: "not derivable"}[figure.same]
+        verdict = f"{figure.verdict} {figure.number} {figure.test} {figure.outcome}"
+        yield f"  {word}: {verdict}: {figure.about}"
+
+
+def _conclusion(verification: Verification) -> str:
+    from pytest_fairness.words import count
+
     if verification.problems:
-        held = f"NOT verified, {count(len(verification.problems), 'problem')}"
-    lines.append(f"{path}: {held}")
-    return "".join(
-        f"{terminal(' '.join(line.split()) if not line.startswith('  ') else line)}\n"
-        for line in lines
-    ), bool(verification.problems)
+        return f"NOT verified, {count(len(verification.problems), 'problem')}"
+    if verification.left_out:
+        return "records verified, pages NOT compared"
+    return "verified"
+
+
+def _in_one_line(line: str) -> str:
+    """Return *line* without breaks; one that is indented as it is."""
+    if line.startswith("  "):
+        return line
+    return " ".join(line.split())

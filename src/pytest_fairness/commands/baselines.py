@@ -5,7 +5,7 @@ what it changed.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,29 +77,42 @@ def diff(arguments: argparse.Namespace) -> tuple[str, int]:
 
     def lines(versions: list[Version], why: str) -> Iterator[str]:
         if len(versions) < 2:
-            yield f"  there is no version before this one{f': {why}' if why else ''}"
+            reason = ""
+            if why:
+                reason = f": {why}"
+            yield f"  there is no version before this one{reason}"
             return
-        new = versions[0].scores()
-        old = versions[1].scores()
-        yield f"  new: {_approved(versions[0])}"
-        yield f"  old: {_approved(versions[1])}"
-        for scope in dict.fromkeys([*new, *old]):
-            pair = old.get(scope), new.get(scope)
-            change = ""
-            if None not in pair:
-                change = f"{new[scope] - old[scope]:+.4g}"
-            yield f"  {_score(pair[0]):>12} → {_score(pair[1]):<12} {change:<10} {scope}"
-        now, then = map(_personas, versions[:2])
-        for word, several in (("no longer scored", then - now), ("scored anew", now - then)):
-            if several:
-                yield f"  {word}: {', '.join(sorted(several)[:5])}{', …' if len(several) > 5 else ''}"
-        after, since = (version.document for version in versions[:2])
-        if after is not None and since is not None:
-            yield from (
-                f"  {change}" for change in after.fingerprints.changes_since(since.fingerprints)
-            )
+        new, old = versions[:2]
+        yield f"  new: {_approved(new)}"
+        yield f"  old: {_approved(old)}"
+        yield from _changed_scores(new.scores(), old.scores())
+        yield from _few("no longer scored", _personas(old) - _personas(new))
+        yield from _few("scored anew", _personas(new) - _personas(old))
+        if new.document is not None and old.document is not None:
+            changes = new.document.fingerprints.changes_since(old.document.fingerprints)
+            yield from (f"  {change}" for change in changes)
 
     return _each(arguments, lines)
+
+
+def _changed_scores(new: Mapping[str, float], old: Mapping[str, float]) -> Iterator[str]:
+    """Yield old → new of each scope."""
+    for scope in dict.fromkeys([*new, *old]):
+        change = ""
+        if scope in new and scope in old:
+            change = f"{new[scope] - old[scope]:+.4g}"
+        before = _score(old.get(scope))
+        after = _score(new.get(scope))
+        yield f"  {before:>12} → {after:<12} {change:<10} {scope}"
+
+
+def _few(what: str, personas: set[str]) -> Iterator[str]:
+    """Yield *what* holds of which *personas*, the first five; nothing where there are none."""
+    if personas:
+        names = ", ".join(sorted(personas)[:5])
+        if len(personas) > 5:
+            names += ", …"
+        yield f"  {what}: {names}"
 
 
 def changelog(arguments: argparse.Namespace) -> tuple[str, int]:
@@ -107,17 +120,9 @@ def changelog(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.baselines.changelog import changelog_entry
 
     def lines(versions: list[Version], why: str) -> Iterator[str]:
-        for at, version in enumerate(versions):
-            before = next(
-                (
-                    version.document
-                    for version in versions[at + 1 :]
-                    if version.document is not None
-                ),
-                None,
-            )
-            if version.document is not None:
-                yield f"\n{changelog_entry(version.document, before)}".rstrip()
+        documents = [version.document for version in versions if version.document is not None]
+        for document, before in zip(documents, [*documents[1:], None], strict=True):
+            yield f"\n{changelog_entry(document, before)}".rstrip()
         if why:
             yield f"\n  no earlier versions: {why}"
 

@@ -9,7 +9,6 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -75,7 +74,10 @@ def chosen_columns(arguments: argparse.Namespace) -> list[str]:
     """The columns of ``--columns``. Raises UsageError for one that there is not."""
     columns: Mapping[str, Column] = arguments.of_columns
     chosen = [name.strip() for name in arguments.columns.split(",") if name.strip()]
-    for name in [*chosen, *([arguments.sort.removeprefix("-")] if arguments.sort else [])]:
+    named = list(chosen)
+    if arguments.sort:
+        named.append(arguments.sort.removeprefix("-"))
+    for name in named:
         if name not in columns:
             raise UsageError(unknown("column", name, columns))
     return chosen
@@ -87,8 +89,9 @@ def sorted_rows(arguments: argparse.Namespace, rows: Sequence[Any]) -> list[Any]
         return list(rows)
     column: Column = arguments.of_columns[arguments.sort.removeprefix("-")]
     present = [row for row in rows if column.value(row) is not None]
+    absent = [row for row in rows if column.value(row) is None]
     present.sort(key=lambda row: _order(column.value(row)), reverse=arguments.sort.startswith("-"))
-    return [*present, *(row for row in rows if column.value(row) is None)]
+    return [*present, *absent]
 
 
 def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
@@ -106,19 +109,28 @@ def tables(arguments: argparse.Namespace, rows: Sequence[Any]) -> str:
         _write_csv(arguments.csv, columns, rows)
     by = getattr(arguments, "group_by", "none")
     names = [name for name in names if name != by]
-    grouped: list[tuple[str, list[Any]]] = [("", list(rows))]
+    groups = {"": rows}
     if by != "none":
-        order = {columns[by].shown(row): at for at, row in reversed(list(enumerate(rows)))}
-        ranked = sorted(rows, key=lambda row: order[columns[by].shown(row)])
-        grouped = [(name, list(some)) for name, some in groupby(ranked, columns[by].shown)]
+        groups = _grouped(rows, columns[by])
     words = tuple(name for name in names if not columns[name].figure)
     width = max(100, shutil.get_terminal_size((160, 24)).columns)
     parts = []
-    for name, some in grouped:
-        cells = tuple(tuple(columns[column].shown(row) for column in names) for row in some)
+    for name, members in groups.items():
+        cells = tuple(tuple(columns[column].shown(row) for column in names) for row in members)
         table = Table(caption=name, head=tuple(names), rows=cells, words=words)
-        parts.append("\n".join([*([line(name)] if name else []), table_text(table, width)]))
+        text = table_text(table, width)
+        if name:
+            text = f"{line(name)}\n{text}"
+        parts.append(text)
     return "\n\n".join(parts)
+
+
+def _grouped(rows: Sequence[Any], column: Column) -> dict[str, list[Any]]:
+    """Return *rows* by what *column* shows of them, in the order in which that comes."""
+    groups: dict[str, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(column.shown(row), []).append(row)
+    return groups
 
 
 def as_json(data: object) -> str:

@@ -7,9 +7,12 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.words import count
+
+if TYPE_CHECKING:
+    from pytest_fairness.analysis.template_lint import LintProblem
 
 _READ = (".txt", ".md", ".html", ".prompt", ".yaml", ".yml")
 
@@ -52,24 +55,18 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
     if not arguments.paths:
         raise UsageError("name a file or a folder to read; --rules lists the rules")
     files = list(_files(arguments.paths))
-    problems = [
-        problem
-        for path in files
-        for problem in lint_file(
-            path, letter=arguments.letter, ignore=arguments.ignore, folder=folder
-        )
-    ]
+    problems: list[LintProblem] = []
+    for path in files:
+        problems += lint_file(path, letter=arguments.letter, ignore=arguments.ignore, folder=folder)
+    code = int(bool(problems))
     if arguments.json:
-        return json.dumps(
-            [dataclasses.asdict(problem) for problem in problems], indent=1
-        ) + "\n", int(bool(problems))
-    read = count(len(files), "file")
+        return json.dumps(list(map(dataclasses.asdict, problems)), indent=1) + "\n", code
     total = "no problems"
     if problems:
         total = count(len(problems), "problem")
-    return "\n".join([*(line(str(problem)) for problem in problems), f"{read}: {total}", ""]), int(
-        bool(problems)
-    )
+    lines = [line(str(problem)) for problem in problems]
+    lines.append(f"{count(len(files), 'file')}: {total}")
+    return "\n".join([*lines, ""]), code
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:

@@ -5,14 +5,16 @@ CSV file.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.errors import UsageError
+    from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
 
 _SEX, _RACE = ("sex", "gender"), ("race_ethnicity", "race", "ethnicity")
@@ -192,27 +194,13 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
     with reading(folder) as reader:
         judged = judgements(reader)
     columns = {name for name in (arguments.sex, arguments.race) if name} or {*_SEX, *_RACE}
-    decisions: dict[tuple[str, str], tuple[str, pd.DataFrame, Outcome, object]] = {}
-    for at, identity in enumerate(results.ids):
-        judgement = judged.get(results.place_of(at))
-        if (
-            judgement is not None
-            and judgement.outcome is not None
-            and arguments.finding in (None, identity)
-        ):
-            frame = judgement.frame()
-            name = judgement.outcome.name
-            outcome = judgement.outcome_in(frame)
-            if outcome is not None and columns & set(frame.columns):
-                favourable = judgement.arguments.get("favourable")
-                decisions.setdefault((judgement.test, name), (identity, frame, outcome, favourable))
-    if len(decisions) > 1:
-        lines = [
-            f"  {identity}  {name} in {test}" for (test, name), (identity, *_) in decisions.items()
-        ]
-        raise UsageError(
-            "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
-        )
+    decisions: dict[tuple[str, str], _Decisions] = {}
+    for number, finding in enumerate(results.ids):
+        if arguments.finding not in (None, finding):
+            continue
+        trials = _Decisions.of(finding, judged.get(results.place_of(number)), columns)
+        if trials is not None:
+            decisions.setdefault((trials.test, trials.outcome.name), trials)
     if not decisions:
         which = "finding"
         if arguments.finding:
@@ -221,10 +209,42 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
             f"run {folder.name}: no {which} was judged on trials that have a column "
             f"{' or '.join(sorted(columns))}"
         )
-    (_, frame, outcome, favourable) = next(iter(decisions.values()))
+    meant, *others = decisions.values()
+    if others:
+        lines = [
+            f"  {trials.finding}  {trials.outcome.name} in {trials.test}"
+            for trials in (meant, *others)
+        ]
+        raise UsageError(
+            "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
+        )
+    favourable = meant.favourable
     if arguments.favourable is not None:
-        favourable = _value(outcome.values, arguments.favourable)
-    return frame, outcome, favourable, dict(results.run)
+        favourable = _value(meant.outcome.values, arguments.favourable)
+    return meant.frame, meant.outcome, favourable, dict(results.run)
+
+
+class _Decisions(NamedTuple):
+    """The trials that *finding* of *test* was judged from."""
+
+    finding: str
+    test: str
+    frame: pd.DataFrame
+    outcome: Outcome
+    favourable: object
+
+    @classmethod
+    def of(
+        cls, finding: str, judgement: Judgement | None, columns: Collection[str]
+    ) -> _Decisions | None:
+        """Return the trials of *judgement*; None where they have none of *columns*, or no outcome."""
+        if judgement is None or judgement.outcome is None:
+            return None
+        frame = judgement.frame()
+        outcome = judgement.outcome_in(frame)
+        if outcome is None or not set(columns) & set(frame.columns):
+            return None
+        return cls(finding, judgement.test, frame, outcome, judgement.arguments.get("favourable"))
 
 
 def _value(column: pd.Series[Any], text: str | None) -> object:

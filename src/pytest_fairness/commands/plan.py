@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.model import OutcomeKind
 from pytest_fairness.words import count
 
 if TYPE_CHECKING:
@@ -28,85 +29,14 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.estimate import Shape, TestEstimate
     from pytest_fairness.pytest_layer.session import FairnessSession
 
-_KINDS = ("numeric", "ordinal", "narrative", "binary", "categorical", "refusal")
 #: Assumptions that hold of some kinds of outcome alone.
-_OF_KINDS = {"rate": ("binary", "refusal"), "levels": ("ordinal", "categorical")}
+_OF_KINDS = {
+    "rate": (OutcomeKind.BINARY, OutcomeKind.REFUSAL),
+    "levels": (OutcomeKind.ORDINAL, OutcomeKind.CATEGORICAL),
+}
+#: The kind where nothing says which.
+_USUAL = OutcomeKind.NUMERIC
 _STATISTICS = ("kind", "effect", "icc", "alpha", "rate", "levels")
-_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (
-        "--kind",
-        {
-            "choices": _KINDS,
-            "help": "the kind of outcome (numeric; of a suite, that which each test judges)",
-        },
-    ),
-    ("--groups", {"type": int, "default": 2, "metavar": "N", "help": "groups compared (2)"}),
-    (
-        "--effect",
-        {"type": float, "default": 0.5, "metavar": "D", "help": "d that must not be missed (0.5)"},
-    ),
-    (
-        "--power",
-        {"type": float, "default": 0.8, "metavar": "P", "help": "how often it is found (0.8)"},
-    ),
-    (
-        "--icc",
-        {"type": float, "default": 0.04, "help": "share of the variance between names (0.04)"},
-    ),
-    (
-        "--alpha",
-        {
-            "type": float,
-            "help": "level of the family, by Bonferroni (0.05; of a suite, that of each test)",
-        },
-    ),
-    (
-        "--rate",
-        {"type": float, "help": "expected rate of favourable answers, or of refusals (0.5)"},
-    ),
-    (
-        "--levels",
-        {"type": int, "metavar": "N", "help": "levels of a rating (5), or so many labels (3)"},
-    ),
-    ("--names", {"type": int, "metavar": "N", "help": "names a group, if they are given"}),
-    ("--templates", {"type": int, "default": 5, "metavar": "N", "help": "templates (5)"}),
-    ("--repetitions", {"type": int, "default": 2, "metavar": "N", "help": "repetitions (2)"}),
-    (
-        "--endpoint",
-        {
-            "metavar": "NAME",
-            "help": "price the suite for these endpoints of endpoints.yaml: a, or a,b, or all",
-        },
-    ),
-    (
-        "--concurrency",
-        {"type": int, "metavar": "N", "help": "requests in flight (the suite's own setting)"},
-    ),
-    (
-        "--latency",
-        {"type": float, "default": 2.0, "metavar": "S", "help": "seconds a request takes (2)"},
-    ),
-    (
-        "--reply-tokens",
-        {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorers ask for)"},
-    ),
-    ("--json", {"action": "store_true", "help": "give it as JSON"}),
-    (
-        "--verbose",
-        {
-            "action": "store_true",
-            "help": "each test of a suite by itself, and what it costs at worst; before --suite",
-        },
-    ),
-    (
-        "--suite",
-        {
-            "nargs": argparse.REMAINDER,
-            "metavar": "PYTEST_ARGUMENT",
-            "help": "price the suite that pytest would run with these arguments; comes last",
-        },
-    ),
-)
 _VARIABLE = "PYTEST_FAIRNESS_PLAN"
 _WIDTH = 110  # columns of the terminal that a paragraph takes
 
@@ -128,12 +58,98 @@ def add(subparsers: Any) -> None:
             "can never conclude."
         ),
     )
-    for name, declared in _OPTIONS:
-        short = ("-v",) if name == "--verbose" else ()
-        parser.add_argument(*short, name, **declared)
-    parser.set_defaults(
-        run=lambda arguments: _sample(arguments) if arguments.suite is None else _suite(arguments)
+    _add_assumptions(parser)
+    _add_design(parser)
+    _add_suite(parser)
+    parser.set_defaults(run=_plan)
+
+
+def _add_assumptions(parser: argparse.ArgumentParser) -> None:
+    """Declare what is assumed of the outcome."""
+    parser.add_argument(
+        "--kind",
+        choices=[kind.value for kind in OutcomeKind],
+        help="the kind of outcome (numeric; of a suite, that which each test judges)",
     )
+    parser.add_argument("--groups", type=int, default=2, metavar="N", help="groups compared (2)")
+    parser.add_argument(
+        "--effect",
+        type=float,
+        default=0.5,
+        metavar="D",
+        help="d that must not be missed (0.5)",
+    )
+    parser.add_argument(
+        "--power", type=float, default=0.8, metavar="P", help="how often it is found (0.8)"
+    )
+    parser.add_argument(
+        "--icc", type=float, default=0.04, help="share of the variance between names (0.04)"
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        help="level of the family, by Bonferroni (0.05; of a suite, that of each test)",
+    )
+    parser.add_argument(
+        "--rate", type=float, help="expected rate of favourable answers, or of refusals (0.5)"
+    )
+    parser.add_argument(
+        "--levels", type=int, metavar="N", help="levels of a rating (5), or so many labels (3)"
+    )
+
+
+def _add_design(parser: argparse.ArgumentParser) -> None:
+    """Declare the size of a sample."""
+    parser.add_argument("--names", type=int, metavar="N", help="names a group, if they are given")
+    parser.add_argument("--templates", type=int, default=5, metavar="N", help="templates (5)")
+    parser.add_argument("--repetitions", type=int, default=2, metavar="N", help="repetitions (2)")
+
+
+def _add_suite(parser: argparse.ArgumentParser) -> None:
+    """Declare what a suite is priced by."""
+    parser.add_argument(
+        "--endpoint",
+        metavar="NAME",
+        help="price the suite for these endpoints of endpoints.yaml: a, or a,b, or all",
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="requests in flight (the suite's own setting)",
+    )
+    parser.add_argument(
+        "--latency",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="seconds a request takes (2)",
+    )
+    parser.add_argument(
+        "--reply-tokens",
+        type=int,
+        metavar="N",
+        help="tokens of a usual reply (what the scorers ask for)",
+    )
+    parser.add_argument("--json", action="store_true", help="give it as JSON")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="each test of a suite by itself, and what it costs at worst; before --suite",
+    )
+    parser.add_argument(
+        "--suite",
+        nargs=argparse.REMAINDER,
+        metavar="PYTEST_ARGUMENT",
+        help="price the suite that pytest would run with these arguments; comes last",
+    )
+
+
+def _plan(arguments: argparse.Namespace) -> tuple[str, int]:
+    if arguments.suite is None:
+        return _sample(arguments)
+    return _suite(arguments)
 
 
 # ---------------------------------------------------------------- a sample
@@ -170,28 +186,17 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
     """Collect the suite in a process of its own, which prices it. Raises UsageError where pytest
     cannot collect it.
     """
-    given = {
-        key: value
-        for key, value in vars(arguments).items()
-        if key not in ("run", "suite", "command")
-    }
+    given = vars(arguments).copy()
+    for name in ("run", "suite", "command"):
+        given.pop(name, None)
     for name in ("latency", "reply_tokens", "concurrency"):
         if given[name] is not None and not given[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')}={given[name]!r}: must be above 0")
     chosen = []
     if arguments.endpoint is not None:
         chosen = [f"--fairness-endpoint={arguments.endpoint}"]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *arguments.suite,
-        *chosen,
-        "--collect-only",
-        "-qq",
-        "-p",
-        __name__,
-    ]
+    collect = ["--collect-only", "-qq", "-p", __name__]
+    command = [sys.executable, "-m", "pytest", *arguments.suite, *chosen, *collect]
     with tempfile.TemporaryDirectory(prefix="fairness-plan-") as folder:
         path = Path(folder) / "plan.json"
         environment = {**os.environ, _VARIABLE: json.dumps({**given, "file": str(path)})}
@@ -204,9 +209,8 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
     if "error" in result:
         raise UsageError(result["error"])
     if not result:
-        output = "\n".join(
-            part.strip() for part in (done.stdout[-3000:], done.stderr[-1000:]) if part.strip()
-        )
+        parts = [done.stdout[-3000:].strip(), done.stderr[-1000:].strip()]
+        output = "\n".join(filter(None, parts))
         raise UsageError(
             f"the suite could not be collected (pytest's exit status {done.returncode}):\n{output}"
         )
@@ -217,31 +221,70 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Price what was collected, if nothing failed: this module is the plugin of the process that
     collects.
     """
-    from pytest_fairness.pytest_layer import guest
-
     given = os.environ.get(_VARIABLE)
     if given is None or hasattr(session.config, "workerinput") or session.testsfailed:
         return
     assumed = json.loads(given)
     path = Path(assumed.pop("file"))
-    fairness = guest.session_if_any(session.config)
     try:
-        suite = None
-        if fairness is not None:
-            suite = _priced_suite(fairness, session.items, assumed)
-        if suite is None or not suite["tests"]:
-            raise UsageError(
-                f"no test with a grid among {len(session.items)} collected items: nothing to price "
-                "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
-            )
+        suite = _suite_of(session, assumed)
+        result = {"text": _table(suite), "code": 0}
         if assumed["json"]:
-            text = json.dumps(suite, indent=2) + "\n"
-        else:
-            text = _table(suite)
-        result = {"text": text, "code": 1 if suite["problems"] else 0}
+            result["text"] = json.dumps(suite, indent=2) + "\n"
+        if suite["problems"]:
+            result["code"] = 1
     except UsageError as error:
         result = {"error": str(error)}
     path.write_text(json.dumps(result), encoding="utf-8")
+
+
+def _suite_of(session: pytest.Session, assumed: dict[str, Any]) -> dict[str, Any]:
+    """Return the suite that *session* collected, priced. Raises UsageError where there is none."""
+    from pytest_fairness.pytest_layer.current_session import session_if_any
+
+    fairness = session_if_any(session.config)
+    if fairness is not None:
+        suite = _priced_suite(fairness, session.items, assumed)
+        if suite["tests"]:
+            return suite
+    raise UsageError(
+        f"no test with a grid among {len(session.items)} collected items: nothing to price "
+        "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
+    )
+
+
+class _Endpoints:
+    """The endpoints that a suite asks, by name, and why a price is missing."""
+
+    def __init__(self, fairness: FairnessSession) -> None:
+        self.names = fairness.settings.endpoints
+        self.by_name: dict[str, Endpoint] = {}
+        self.problems: list[str] = []
+        self.unpriced: list[str] = []
+        for name in self.names:
+            why = "it is not in the price table; give price: in endpoints.yaml"
+            try:
+                self.by_name[name] = fairness.systems.configured(name)
+            except FairnessError as error:
+                why = str(error)
+                self.problems.append(why)
+            if name not in self.by_name or self.by_name[name].price is None:
+                self.unpriced.append(f"the price of endpoint {name!r} is unknown: {why}")
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether all are known, and none costs anything."""
+        if len(self.by_name) < len(self.names):
+            return False
+        return all(endpoint.simulated for endpoint in self.by_name.values())
+
+    def behind(self, row: TestEstimate, *, named: bool) -> Endpoint | None:
+        """Return the endpoint whose price holds for the test of *row*: for one with a system of its
+        own, only where a single one is *named* for all.
+        """
+        if row.brought[0].requests and not named:
+            return None
+        return self.by_name.get(row.endpoint)
 
 
 def _priced_suite(
@@ -253,60 +296,60 @@ def _priced_suite(
     from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
 
     settings = fairness.settings
-    unknown = []
-    endpoints: dict[str, Endpoint] = {}
-    problems: list[str] = []
-    for name in settings.endpoints:
-        why = "it is not in the price table; give price: in endpoints.yaml"
-        try:
-            endpoints[name] = fairness.systems.configured(name)
-        except FairnessError as error:
-            why = str(error)
-            problems.append(why)
-        if name not in endpoints or endpoints[name].price is None:
-            unknown.append(f"the price of endpoint {name!r} is unknown: {why}")
+    endpoints = _Endpoints(fairness)
     rows = list(
         estimates(
-            fairness.context, items, fairness.grids, endpoints, reply_tokens=assumed["reply_tokens"]
+            fairness.context,
+            items,
+            fairness.grids,
+            endpoints.by_name,
+            reply_tokens=assumed["reply_tokens"],
         )
     )
-    several = len(settings.endpoints) > 1
-    silent = several or assumed["endpoint"] is None
-    if silent and any(row.own[0].requests for row in rows):
-        unknown.append(
-            "tests that bring a system of their own have no known price: name the endpoint behind "
-            "it with --endpoint" + ", by itself" * several
-        )
+    named = assumed["endpoint"] is not None and len(endpoints.names) == 1
+    unpriced = list(endpoints.unpriced)
+    if not named and any(row.brought[0].requests for row in rows):
+        unpriced.append(_unknown_systems(len(endpoints.names)))
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
     functions = {row.test.partition("[")[0] for row in rows}
-    assumed["folded"] = len(functions) < len(rows) and not (assumed["verbose"] or assumed["json"])
-    priced = [
-        None if silent and row.own[0].requests else endpoints.get(row.endpoint) for row in rows
-    ]
-    tests = [_priced(row, endpoint, assumed) for row, endpoint in zip(rows, priced, strict=True)]
-    for test in tests:
-        # Which of its protected classes a test judges, only it knows.
-        classes = test["classes"]
-        if classes and not any(
-            protected["can_pass"] and protected["can_fail"] for protected in classes.values()
-        ):
-            reasons = ", ".join(
-                f"{name}: {protected['why']}" for name, protected in classes.items()
-            )
-            problems.append(
-                f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})"
-            )
+    each = assumed["verbose"] or assumed["json"]
+    assumed["folded"] = len(functions) < len(rows) and not each
+    tests = [_priced(row, endpoints.behind(row, named=named), assumed) for row in rows]
+    problems = [*endpoints.problems, *filter(None, map(_problem, tests))]
     return {
         "endpoint": settings.endpoint,
-        "simulated": len(endpoints) == len(settings.endpoints)
-        and all(endpoint.simulated for endpoint in endpoints.values()),
+        "simulated": endpoints.simulated,
         "false_alarm": chance_of_red(settings, items, fairness.grids),
         "max_cost": settings.max_cost,
         "tests": tests,
-        "unpriced": "; ".join(unknown),
+        "unpriced": "; ".join(unpriced),
         "problems": list(dict.fromkeys(problems)),
         "assumed": assumed,
     }
+
+
+def _unknown_systems(endpoints: int) -> str:
+    """Return why tests with a system of their own have no price, where so many are named."""
+    words = (
+        "tests that bring a system of their own have no known price: name the endpoint behind it "
+        "with --endpoint"
+    )
+    if endpoints > 1:
+        return f"{words}, by itself"
+    return words
+
+
+def _problem(test: dict[str, Any]) -> str | None:
+    """Return why *test* can never conclude; None where a class of it can. Which of its protected
+    classes a test judges, only it knows.
+    """
+    classes = test["classes"]
+    if not classes:
+        return None
+    if any(assessed["can_pass"] and assessed["can_fail"] for assessed in classes.values()):
+        return None
+    reasons = ", ".join(f"{name}: {assessed['why']}" for name, assessed in classes.items())
+    return f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})"
 
 
 def _priced(
@@ -319,30 +362,39 @@ def _priced(
     from pytest_fairness.pytest_layer.estimate import shapes
 
     few, most = row.requests(replaced=True)
-    price = None if endpoint is None else endpoint.price
-    grid = row.planned.grid
     reply = row.reply_tokens
+    cost = None
+    most_cost = None
+    if endpoint is not None and endpoint.price is not None:
+        cost = few.usual_cost(endpoint.price, reply)
+        most_cost = most.most_cost(endpoint.price, row.longest_reply)
+    name: str | None = row.endpoint
+    if row.brought[0].requests:
+        name = None
+    classes = {}
+    for protected, shape in shapes(row.planned.grid, swapped=False).items():
+        if shape.groups > 1:
+            classes[protected] = _assessed(row, shape, assumed)
     return {
-        **{
-            name: getattr(row, name)
-            for name in ("test", "tier", "temperature", "items", "cells", "trials", "shared")
-        },
-        "endpoint": None if row.own[0].requests else row.endpoint,
+        "test": row.test,
+        "tier": row.tier,
+        "temperature": row.temperature,
+        "items": row.items,
+        "cells": row.cells,
+        "trials": row.trials,
+        "shared": row.shared,
+        "endpoint": name,
         "again": row.new * row.again,
         "reply_tokens": reply,
         "requests": round(few.requests),
         "most_requests": round(most.requests),
         "input_tokens": few.input_tokens(reply),
         "output_tokens": round(few.requests * reply),
-        "cost": None if price is None else few.usual_cost(price, reply),
-        "most_cost": None if price is None else most.most_cost(price, row.longest_reply),
+        "cost": cost,
+        "most_cost": most_cost,
         "seconds": few.requests / assumed["concurrency"] * assumed["latency"],
         "choices": row.planned.tiers_by_arm,
-        "classes": {
-            name: _assessed(row, shape, assumed)
-            for name, shape in shapes(grid, swapped=False).items()
-            if shape.groups > 1
-        },
+        "classes": classes,
     }
 
 
@@ -354,23 +406,31 @@ def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[
 
     statistics = {name: assumed[name] for name in _STATISTICS}
     if statistics["alpha"] is None:
-        alpha = row.alpha
-    else:
-        alpha = statistics["alpha"]
+        statistics["alpha"] = row.alpha
+    kinds: Sequence[str] = row.kinds or (_USUAL,)
+    if assumed["kind"]:
+        kinds = (assumed["kind"],)
     designs = {}
-    for kind in (assumed["kind"],) if assumed["kind"] else row.kinds or _KINDS[:1]:
-        given = {**statistics, "kind": kind, "alpha": alpha}
-        for name, kinds in _OF_KINDS.items():
-            if assumed["kind"] is None and kind not in kinds:
+    for kind in kinds:
+        given = {**statistics, "kind": str(kind)}
+        for name, kinds_with_it in _OF_KINDS.items():
+            if assumed["kind"] is None and kind not in kinds_with_it:
                 given[name] = None
         # Folded, one test among many is not worth the full precision.
-        designs[kind] = power_of(
+        designs[str(kind)] = power_of(
             row.planned.grid, shape, row.temperature, rough=assumed["folded"], **given
         )
-    kind, worst = min(
-        designs.items(), key=lambda design: min(design[1].power, design[1].pass_probability)
-    )
-    return {"kind": kind, "groups": shape.groups, "names": shape.names, **asdict(worst)}
+
+    def least(kind: str) -> float:
+        return min(designs[kind].power, designs[kind].pass_probability)
+
+    worst = min(designs, key=least)
+    return {
+        "kind": worst,
+        "groups": shape.groups,
+        "names": shape.names,
+        **asdict(designs[worst]),
+    }
 
 
 # ---------------------------------------------------------------- as text
@@ -383,37 +443,49 @@ def _table(suite: dict[str, Any]) -> str:
     from pytest_fairness.reports.escaping import line, wrapped
 
     verbose = suite["assumed"].get("verbose", False)
-    tests = suite["tests"]
+    columns = list(_HEADING)
     if verbose:
-        folded = {name: [test] for name, test in _named(tests)}
+        tests = {name: [test] for name, test in _named(suite["tests"])}
     else:
-        folded = _folded(tests)
-    several = ""
-    if "," in suite["endpoint"]:
-        several = "s"
-    names = line(suite["endpoint"].replace(",", ", "))
-    heading = f"endpoint{several} {names}" + (
-        " (simulated: costs nothing)" if suite["simulated"] else ""
-    )
-    lines = [heading, *_bill(suite), ""]
-    columns = _HEADING if verbose else tuple(name for name in _HEADING if name != "at most")
-    body = [_cells(members, columns) for members in folded.values()]
-    widths = [max(map(len, column)) for column in zip(columns, *body, strict=True)]
-    top, *rows = (
-        "  " + "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-        for cells in (columns, *body)
-    )
-    lines.append(top)
-    for (name, members), cells in zip(folded.items(), rows, strict=True):
-        lines += [line(name), cells, *_findable(members)]
+        tests = _folded(suite["tests"])
+        columns.remove("at most")
+    lines = [_title(suite), *_bill(suite), ""]
+    heading, *rows = _aligned([columns, *(_cells(each, columns) for each in tests.values())])
+    lines.append(heading)
+    for (name, members), row in zip(tests.items(), rows, strict=True):
+        lines += [line(name), row, *_findable(members)]
     problems = [f"PROBLEM {line(problem)}" for problem in suite["problems"]]
     if not verbose and len(problems) > _SHOWN:
         problems[_SHOWN:] = [
             f"PROBLEM … and {len(problems) - _SHOWN} more of the kind (-v shows them)"
         ]
-    paragraphs = [*_assumptions(suite), *problems]
-    wrapped_lines = [each for paragraph in paragraphs for each in wrapped(paragraph, _WIDTH)]
-    return "\n".join([*lines, "", *wrapped_lines, ""])
+    lines.append("")
+    for paragraph in (*_assumptions(suite), *problems):
+        lines += wrapped(paragraph, _WIDTH)
+    return "\n".join([*lines, ""])
+
+
+def _title(suite: dict[str, Any]) -> str:
+    """Return which endpoints the suite is priced for."""
+    from pytest_fairness.reports.escaping import line
+
+    noun = "endpoint"
+    if "," in suite["endpoint"]:
+        noun = "endpoints"
+    title = f"{noun} {line(suite['endpoint'].replace(',', ', '))}"
+    if suite["simulated"]:
+        return f"{title} (simulated: costs nothing)"
+    return title
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return each of *rows* as a line, its cells under each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  " + "  ".join(cells))
+    return lines
 
 
 _HEADING = (
@@ -455,78 +527,97 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     endpoints, each.
     """
     from pytest_fairness.pytest_layer.estimate import dollars, duration
-    from pytest_fairness.reports.escaping import line
 
     tests = suite["tests"]
-    again = sum(test["again"] for test in suite["tests"])
-    total = {name: sum(test[name] for test in tests) for name in ("items", "trials", "seconds")}
     cells = dict(zip(_HEADING, _cells(tests, _HEADING), strict=True))
-    more = ""
+    items = count(_sum(tests, "items"), "test")
+    trials = f"{items}, {_sum(tests, 'trials'):,} trials"
+    again = _sum(tests, "again")
     if again:
-        more = f", up to {again:,} more where an alarm is asked about again"
-    lines = [
-        f"  {count(total['items'], 'test')}, {total['trials']:,} trials{more}",
-        f"  {cells['requests']} requests, {cells['tokens in']} tokens in, {cells['tokens out']} "
-        "out, "
-        f"about {duration(total['seconds'])}",
-    ]
+        trials += f", up to {again:,} more where an alarm is asked about again"
+    tokens = f"{cells['tokens in']} tokens in, {cells['tokens out']} out"
+    time = f"about {duration(_sum(tests, 'seconds'))}"
+    lines = [f"  {trials}", f"  {cells['requests']} requests, {tokens}, {time}"]
     if suite["simulated"]:
         return lines
-    cap = ""
-    if suite["max_cost"] is not None:
-        cap = f" (cap {dollars(suite['max_cost'])})"
-    worst = ""
-    if suite["assumed"].get("verbose"):
-        worst = f", at most {cells['at most']}"
     cost = cells["cost"]
     if cost != "unknown":
         cost = f"about {cost}"
-    lines.append(f"  cost {cost}{worst}{cap}")
-    endpoints = dict.fromkeys(test["endpoint"] for test in tests)
-    for name in endpoints if len(endpoints) > 1 else ():
-        cost = _cells([test for test in tests if test["endpoint"] == name], ("cost",))[0]
+    if suite["assumed"].get("verbose"):
+        cost += f", at most {cells['at most']}"
+    if suite["max_cost"] is not None:
+        cost += f" (cap {dollars(suite['max_cost'])})"
+    return [*lines, f"  cost {cost}", *_costs_by_endpoint(tests)]
+
+
+def _costs_by_endpoint(tests: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each of several endpoints; none where there is one."""
+    from pytest_fairness.reports.escaping import line
+
+    by_endpoint: dict[str | None, list[dict[str, Any]]] = {}
+    for test in tests:
+        by_endpoint.setdefault(test["endpoint"], []).append(test)
+    if len(by_endpoint) < 2:
+        return []
+    lines = []
+    for name, members in by_endpoint.items():
         whose = "the tests' own systems"
         if name is not None:
             whose = line(name)
+        (cost,) = _cells(members, ("cost",))
         lines.append(f"    {whose}: {cost}")
     return lines
 
 
-def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[str, ...]:
+def _sum(tests: Sequence[dict[str, Any]], name: str) -> Any:
+    """Return the sum of the numbers *name* of *tests*."""
+    return sum(test[name] for test in tests)
+
+
+def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[str]:
     """The *columns* of some tests together."""
     from pytest_fairness.pytest_layer.estimate import dollars, duration
 
-    total = {
-        name: sum(test[name] for test in tests) for name in ("requests", "most_requests", "seconds")
+    requests = _sum(tests, "requests")
+    most = _sum(tests, "most_requests")
+    asked = f"{requests:,}"
+    if requests != most:
+        asked += f"–{most:,}"
+
+    def in_dollars(name: str) -> str:
+        if any(test[name] is None for test in tests):
+            return "unknown"
+        return dollars(_sum(tests, name))
+
+    cells = {
+        "items": f"{_sum(tests, 'items'):,}",
+        "cells": f"{_sum(tests, 'cells'):,}",
+        "trials": f"{_sum(tests, 'trials'):,}",
+        "requests": asked,
+        "tokens in": f"{_sum(tests, 'input_tokens'):,}",
+        "tokens out": f"{_sum(tests, 'output_tokens'):,}",
+        "cost": in_dollars("cost"),
+        "at most": in_dollars("most_cost"),
+        "time": duration(_sum(tests, "seconds")),
     }
-    counts = {"items": "items", "cells": "cells", "trials": "trials"}
-    counts |= {"tokens in": "input_tokens", "tokens out": "output_tokens"}
-    cells = {column: f"{sum(test[name] for test in tests):,}" for column, name in counts.items()}
-    cells["requests"] = f"{total['requests']:,}"
-    if total["requests"] != total["most_requests"]:
-        cells["requests"] += f"–{total['most_requests']:,}"
-    for column, name in (("cost", "cost"), ("at most", "most_cost")):
-        values = [test[name] for test in tests]
-        if None in values:
-            cells[column] = "unknown"
-        else:
-            cells[column] = dollars(sum(values))
-    return tuple({**cells, "time": duration(total["seconds"])}[column] for column in columns)
+    return [cells[column] for column in columns]
 
 
 def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
     """Return what the classes of *tests* can find out: of one test in full, of several from the
     worst to the best.
     """
-    designs = [(name, design) for test in tests for name, design in test["classes"].items()]
+    designs = []
+    for test in tests:
+        designs += test["classes"].items()
     lines = []
     if len(tests) == 1:
         for name, design in designs:
             first, *more = _reach(name, design)
-            lines += [f"    {first}", *(f"      {each}" for each in more)]
+            lines += [f"    {first}", *(f"      {further}" for further in more)]
     elif designs:
         lines.append(f"    {_span(designs)}")
-    if shared := sum(test["shared"] for test in tests):
+    if shared := _sum(tests, "shared"):
         lines.append(f"    {shared:,} of its trials are asked by tests above, and not priced again")
     if any(test["choices"] for test in tests):
         lines.append(
@@ -538,32 +629,37 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
 def _span(designs: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """Return what several designs find and pass, in one line."""
     from pytest_fairness.reports.escaping import line
-    from pytest_fairness.words import percent
 
-    ends = {}
-    for name in ("power", "pass_probability"):
-        low, high = (percent(end(design[name] for _, design in designs), 0) for end in (min, max))
-        if low == high:
-            ends[name] = low
-        else:
-            ends[name] = f"{low.removesuffix(' %')} to {high}"
-    never = sum(not (design["can_pass"] and design["can_fail"]) for _, design in designs)
-    kinds = " or ".join(dict.fromkeys(design["kind"] for _, design in designs))
+    assessed = [design for _, design in designs]
+    kinds = " or ".join(dict.fromkeys(design["kind"] for design in assessed))
     classes = list(dict.fromkeys(name for name, _ in designs))
+    by = f"{len(classes)} classes"
     if len(classes) == 1:
         by = line(classes[0])
-    else:
-        by = f"{len(classes)} classes"
-    return (
-        f"{kinds} outcome by {by}, finds d = "
-        f"{designs[0][1]['effect']:g} in {ends['power']} of pairs, passes "
-        f"{ends['pass_probability']} of equal pairs"
-        + (
-            f"; {never} of {len(designs)} comparisons can never PASS or never FAIL (-v says which)"
-            if never
-            else ""
-        )
+    power = _range([design["power"] for design in assessed])
+    passed = _range([design["pass_probability"] for design in assessed])
+    span = (
+        f"{kinds} outcome by {by}, finds d = {assessed[0]['effect']:g} in {power} of pairs, passes "
+        f"{passed} of equal pairs"
     )
+    conclusive = [design for design in assessed if design["can_pass"] and design["can_fail"]]
+    never = len(assessed) - len(conclusive)
+    if never:
+        span += (
+            f"; {never} of {len(assessed)} comparisons can never PASS or never FAIL (-v says which)"
+        )
+    return span
+
+
+def _range(shares: Sequence[float]) -> str:
+    """Return the lowest and the highest of *shares*, in percent."""
+    from pytest_fairness.words import percent
+
+    low = percent(min(shares), 0)
+    high = percent(max(shares), 0)
+    if low == high:
+        return low
+    return f"{low.removesuffix(' %')} to {high}"
 
 
 def _reach(name: str, design: dict[str, Any]) -> list[str]:
@@ -598,23 +694,27 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
 
     assumed = suite["assumed"]
     tests = suite["tests"]
-    lengths = sorted({test["reply_tokens"] for test in tests})
-    kinds = dict.fromkeys(design["kind"] for test in tests for design in test["classes"].values())
-    kind = assumed["kind"] or " or ".join(kinds) or _KINDS[0]
+    lengths = " or ".join(map(str, sorted({test["reply_tokens"] for test in tests})))
+    kind = assumed["kind"]
+    if not kind:
+        kinds: dict[str, None] = {}
+        for test in tests:
+            kinds |= dict.fromkeys(design["kind"] for design in test["classes"].values())
+        kind = " or ".join(kinds) or _USUAL
     lines = [
-        f"Chance of a false red at most {rounded_percent(suite['false_alarm'])}, if each test asserts once.",
-        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; "
-        f"{assumed['latency']:g} "
-        f"s a request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test "
-        "names no scorer), ICC "
-        f"{assumed['icc']:g}, each class a family by itself; alarms are asked about again as often "
-        "as a fair system "
-        "raises them. Tokens are estimated from the length of the texts.",
+        f"Chance of a false red at most {rounded_percent(suite['false_alarm'])}, if each test "
+        "asserts once.",
+        f"Assumed: replies of {lengths} tokens, as the scorers ask for; {assumed['latency']:g} s a "
+        f"request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test names "
+        f"no scorer), ICC {assumed['icc']:g}, each class a family by itself; alarms are asked about "
+        "again as often as a fair system raises them. Tokens are estimated from the length of the "
+        "texts.",
     ]
     if assumed.get("verbose"):
         lines.append(
             "At most: a second sample for every test, replies as long as they may get, every "
-            "strategy tried, a token a "
-            "byte."
+            "strategy tried, a token a byte."
         )
-    return [*lines, *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else [])]
+    if suite["unpriced"]:
+        lines.append(f"Cost unknown: {line(suite['unpriced'])}.")
+    return lines

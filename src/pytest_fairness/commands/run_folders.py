@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_run
+from pytest_fairness.commands import add_path, add_run
 from pytest_fairness.words import count
 
 
@@ -18,12 +19,8 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness merge shard-1/ shard-2/ shard-3/",
     )
     add_run(parser, "runs", nargs="+", judged=False, help="the run of each shard")
-    parser.add_argument(
-        "--into",
-        type=Path,
-        metavar="DIR",
-        help="the folder of runs in which the merged run is made (the project's)",
-    )
+    into = "the folder of runs in which the merged run is made (the project's)"
+    add_path(parser, "--into", into, metavar="DIR")
     parser.set_defaults(run=merge)
     parser = subparsers.add_parser(
         "salvage",
@@ -31,12 +28,8 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness salvage 2026-02-28-001",
     )
     add_run(parser, "damaged", judged=False, help="the damaged run, which is only read")
-    parser.add_argument(
-        "--into",
-        type=Path,
-        metavar="DIR",
-        help="the folder of runs in which the new run is made (where RUN lies)",
-    )
+    into = "the folder of runs in which the new run is made (where RUN lies)"
+    add_path(parser, "--into", into, metavar="DIR")
     parser.set_defaults(run=salvage)
     parser = subparsers.add_parser(
         "export",
@@ -45,18 +38,10 @@ def add(subparsers: Any) -> None:
     )
     add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
     for kind in ("csv", "parquet"):
-        parser.add_argument(
-            f"--{kind}",
-            type=Path,
-            metavar="DIR",
-            help=f"write trials, findings, groups, pairs as {kind} files instead",
-        )
-    parser.add_argument(
-        "--sqlite",
-        type=Path,
-        metavar="FILE",
-        help="write trials and attempts as tables of a new SQLite file instead",
-    )
+        about = f"write trials, findings, groups, pairs as {kind} files instead"
+        add_path(parser, f"--{kind}", about, metavar="DIR")
+    sqlite = "write trials and attempts as tables of a new SQLite file instead"
+    add_path(parser, "--sqlite", sqlite, metavar="FILE")
     parser.set_defaults(run=export)
 
 
@@ -83,9 +68,10 @@ def salvage(arguments: argparse.Namespace) -> tuple[str, int]:
 
     damaged: Path = arguments.damaged
     done = salvage(damaged, arguments.into or damaged.resolve().parent)
+    losses = [terminal(f"lost: {lost}") for lost in done.lost]
     lines = [
         f"salvaged {done.records:,} records, {done.trials:,} trials: {done.directory}",
-        *([terminal(f"lost: {lost}") for lost in done.lost] or ["nothing was lost"]),
+        *(losses or ["nothing was lost"]),
         f"{damaged} is as it was",
         f"ask what is missing: the same command with --fairness-resume {done.directory.name}",
         f"judge what is there: pytest --fairness-replay={done.directory}",
@@ -98,30 +84,44 @@ def export(arguments: argparse.Namespace) -> tuple[str, int]:
     each holds.
     """
     if arguments.csv or arguments.parquet:
-        from pytest_fairness.reports.run_tables import TABLES, open_run
+        lines = _exported_tables(arguments)
+    elif arguments.sqlite:
+        lines = _exported_database(arguments)
+    else:
+        lines = _exported_records(arguments.folder)
+    return "".join(f"{line}\n" for line in lines), 0
 
-        run = open_run(arguments.folder)
-        written = [*(run.to_csv(arguments.csv) if arguments.csv else ())]
-        if arguments.parquet:
-            written += run.to_parquet(arguments.parquet)
-        rows = {name: len(getattr(run, name)) for name in TABLES}
-        return "".join(f"{path}: {rows[path.stem]:,} rows\n" for path in written), 0
-    folder: Path = arguments.folder
-    if arguments.sqlite:
-        from pytest_fairness.runs.export import export_tables
-        from pytest_fairness.runs.reader import reading
 
-        with reading(folder) as reader:
-            counted = export_tables(reader, arguments.sqlite)
-        return "".join(
-            f"{arguments.sqlite}, {name}: {count:,} rows\n" for name, count in counted.items()
-        ), 0
+def _exported_tables(arguments: argparse.Namespace) -> Iterator[str]:
+    from pytest_fairness.reports.run_tables import TABLES, open_run
+
+    run = open_run(arguments.folder)
+    written: list[Path] = []
+    if arguments.csv:
+        written += run.to_csv(arguments.csv)
+    if arguments.parquet:
+        written += run.to_parquet(arguments.parquet)
+    rows = {name: len(getattr(run, name)) for name in TABLES}
+    for path in written:
+        yield f"{path}: {rows[path.stem]:,} rows"
+
+
+def _exported_database(arguments: argparse.Namespace) -> Iterator[str]:
+    from pytest_fairness.runs.export import export_tables
+    from pytest_fairness.runs.reader import reading
+
+    with reading(arguments.folder) as reader:
+        rows = export_tables(reader, arguments.sqlite)
+    for name, number in rows.items():
+        yield f"{arguments.sqlite}, {name}: {number:,} rows"
+
+
+def _exported_records(folder: Path) -> Iterator[str]:
     from pytest_fairness.runs.manifest import LOGS
     from pytest_fairness.runs.store import RunStore
 
     with RunStore.open(folder, writer="export") as store:
         store.export()
         heads = store.manifest()["logs"]
-    return "".join(
-        f"{path}: {heads[path.name]['records']:,} records\n" for path in sorted(folder.glob(LOGS))
-    ), 0
+    for path in sorted(folder.glob(LOGS)):
+        yield f"{path}: {heads[path.name]['records']:,} records"

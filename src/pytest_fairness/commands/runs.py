@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -72,6 +73,12 @@ def _started(run: ListedRun) -> str:
     return (run.started or "–")[:16].replace("T", " ")
 
 
+def _trials(run: ListedRun) -> str:
+    if run.trials is None:
+        return "–"
+    return f"{run.trials:,}"
+
+
 def _cost(run: ListedRun) -> str:
     """Return what is known to have been paid; more where the price of some trials is unknown."""
     if run.cost is None:
@@ -92,10 +99,7 @@ COLUMNS = {
         str(verdict): Column(value=lambda run, verdict=verdict: run.counts.get(verdict, 0))  # type: ignore[misc]
         for verdict in Verdict
     },
-    "trials": Column(
-        value=lambda run: run.trials,
-        words=lambda run: "–" if run.trials is None else f"{run.trials:,}",
-    ),
+    "trials": Column(value=lambda run: run.trials, words=_trials),
     "cost": Column(value=lambda run: run.cost, words=_cost),
     "marks": Column(value=lambda run: ", ".join(run.marks), figure=False),
     "problem": Column(value=lambda run: run.problem, figure=False),
@@ -148,16 +152,15 @@ def list_runs(arguments: argparse.Namespace) -> tuple[str, int]:
 
     chosen_columns(arguments)
     root = runs_root()
-    folders = [run for several in arguments.runs for run in several] or run_folders(root)
+    folders = list(itertools.chain.from_iterable(arguments.runs)) or run_folders(root)
     runs = list(map(listed_run, folders))
     code = int(any(UNREADABLE in run.marks for run in runs))
+    table = f"{root} holds no runs: run the fairness tests first"
     if runs:
         table = tables(arguments, runs)
-    else:
-        table = f"{root} holds no runs: run the fairness tests first"
     if arguments.json:
         return as_json([run.to_dict() for run in sorted_rows(arguments, runs)]), code
-    return table + "\n", code
+    return f"{table}\n", code
 
 
 def listed_run(folder: Path) -> ListedRun:
@@ -173,35 +176,41 @@ def listed_run(folder: Path) -> ListedRun:
         refuse_unreadable(folder)
         if (folder / NAME).exists():
             return _of_results(folder, read_results(folder), finished=FINISHED in manifest)
-        endpoints = [
-            endpoint for endpoint in manifest.get("endpoints", ()) if isinstance(endpoint, Mapping)
-        ]
-        simulated = ["simulated"] * any(endpoint.get("simulated") for endpoint in endpoints)
-        return ListedRun(
-            path=folder,
-            started=manifest.get("started"),
-            endpoints=tuple(str(endpoint.get("name", "")) for endpoint in endpoints),
-            counts={},
-            trials=sum(1 for _ in record_lines(folder)),
-            marks=(*simulated, *_marks_of(manifest)),
-        )
+        return _of_manifest(folder, manifest, trials=sum(1 for _ in record_lines(folder)))
     except (FairnessError, OSError) as error:
         return ListedRun(path=folder, counts={}, marks=(UNREADABLE,), problem=str(error))
 
 
-def _marks_of(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Give the marks of a run without results: a merged one waits for a judgement, and is no broken
-    session.
+def _of_manifest(folder: Path, manifest: Mapping[str, Any], *, trials: int) -> ListedRun:
+    """Return what is known of a run without results: a merged one waits for a judgement, and is no
+    broken session.
     """
+    entries = [entry for entry in manifest.get("endpoints", ()) if isinstance(entry, Mapping)]
+    marks = []
+    if any(entry.get("simulated") for entry in entries):
+        marks.append("simulated")
     if "replay_of" in manifest:
-        yield "replayed"
-    yield "merged" if "merged_from" in manifest else UNFINISHED
+        marks.append("replayed")
+    if "merged_from" in manifest:
+        marks.append("merged")
+    else:
+        marks.append(UNFINISHED)
+    return ListedRun(
+        path=folder,
+        started=manifest.get("started"),
+        endpoints=tuple(str(entry.get("name", "")) for entry in entries),
+        counts={},
+        trials=trials,
+        marks=tuple(marks),
+    )
 
 
 def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedRun:
     run = results.run
+    answered: dict[str, None] = {}
     models: Any = run.get("models") or ()
-    answered = dict.fromkeys(model for entry in models for model in entry.get("answered", ()))
+    for entry in models:
+        answered |= dict.fromkeys(entry.get("answered", ()))
     marks = {
         "simulated": results.simulated,
         "replayed": results.replayed,
@@ -230,16 +239,16 @@ def show(arguments: argparse.Namespace) -> tuple[str, int]:
 
     folder: Path = arguments.run_folder
     results = read_results(folder)
-    chosen = list(
-        range(len(results.findings)) if arguments.what is None else _meant(results, arguments.what)
-    )
-    if arguments.json:
-        data: Any = results.to_dict()
-        findings = [data["findings"][at] for at in chosen]
-        return as_json(data if arguments.what is None else findings), 0
     if arguments.what is None:
+        if arguments.json:
+            return as_json(results.to_dict()), 0
         return "\n".join([*_whole(folder, results), ""]), 0
-    return "\n\n".join([*_texts(results, chosen, arguments.what), ""]).rstrip("\n") + "\n", 0
+    chosen = list(_meant(results, arguments.what))
+    if arguments.json:
+        findings: Any = results.to_dict()["findings"]
+        return as_json([findings[number] for number in chosen]), 0
+    texts = "\n\n".join(_texts(results, chosen, arguments.what)).rstrip("\n")
+    return f"{texts}\n", 0
 
 
 def _findings_and_tests(parsed_args: argparse.Namespace, **_: object) -> list[str]:
@@ -255,15 +264,18 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
 
     by_id = []
     if what.startswith("f-"):
-        by_id = [at for at, id_ in enumerate(results.ids) if id_.startswith(what)]
+        by_id = [number for number, name in enumerate(results.ids) if name.startswith(what)]
     tests = [item.nodeid for item in results.items]
     fitting = {test for test in tests if what in (*_names(test), test) or fnmatchcase(test, what)}
     if not by_id and not fitting:
         names = [*results.ids, *tests, *map(_name, tests)]
         raise UsageError(unknown("finding or test", what, names))
-    yield from by_id or (
-        at for at in range(len(results.findings)) if results.maker_of(at).nodeid in fitting
-    )
+    yield from by_id
+    if by_id:
+        return
+    for number in range(len(results.findings)):
+        if results.maker_of(number).nodeid in fitting:
+            yield number
 
 
 def _names(nodeid: str) -> tuple[str, str]:
@@ -294,36 +306,36 @@ def _whole(folder: Path, results: RunResults) -> list[str]:
     report = folder / "report.html"
     printed = printed_lines(read_sections(folder))
     lines = [line(about), *summary_lines(results, report if report.exists() else None, printed)]
-    worst = sorted(
-        range(len(results.findings)), key=lambda at: -results.findings[at].verdict.severity
-    )
-    rows = tuple(
-        (
-            results.ids[at],
-            str(results.findings[at].verdict),
-            results.findings[at].outcome or results.findings[at].assertion,
-            results.findings[at].protected_class or "–",
-            results.maker_of(at).nodeid,
-        )
-        for at in worst
-    )
+    if not results.findings:
+        return lines
     head = ("finding", "verdict", "outcome", "class", "test")
-    table = Table(caption="", head=head, rows=rows, words=head)
-    if rows:
-        return [*lines, "", table_text(table, 160)]
-    return lines
+    table = Table(caption="", head=head, rows=tuple(_by_severity(results)), words=head)
+    return [*lines, "", table_text(table, 160)]
+
+
+def _by_severity(results: RunResults) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each finding, the worst first."""
+    findings = sorted(enumerate(results.findings), key=lambda entry: -entry[1].verdict.severity)
+    for number, finding in findings:
+        yield (
+            results.ids[number],
+            str(finding.verdict),
+            finding.outcome or finding.assertion,
+            finding.protected_class or "–",
+            results.maker_of(number).nodeid,
+        )
 
 
 def _texts(results: RunResults, chosen: list[int], what: str) -> Iterator[str]:
     from pytest_fairness.reports.escaping import line, terminal
     from pytest_fairness.reports.plain_text import finding_text
 
-    for at in chosen:
-        yield f"{results.ids[at]}  {line(results.maker_of(at).nodeid)}"
-        yield finding_text(results.findings[at])
-    if not chosen:
-        for item in results.items:
-            if what in (item.nodeid, _name(item.nodeid)) or fnmatchcase(item.nodeid, what):
-                yield terminal(
-                    f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}".rstrip()
-                )
+    for number in chosen:
+        yield f"{results.ids[number]}  {line(results.maker_of(number).nodeid)}"
+        yield finding_text(results.findings[number])
+    if chosen:
+        return
+    for item in results.items:
+        if what in (item.nodeid, _name(item.nodeid)) or fnmatchcase(item.nodeid, what):
+            text = f"{item.nodeid}: {item.outcome}, without a finding\n{item.message}"
+            yield terminal(text.rstrip())

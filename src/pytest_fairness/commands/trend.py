@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_run
+from pytest_fairness.commands import add_path, add_run
 
 
 def add(subparsers: Any) -> None:
@@ -23,15 +23,9 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness trend --html trend.html",
     )
     add_run(parser, "folders", nargs="*", help="the runs (all of the project), in any order")
-    parser.add_argument(
-        "--html", type=Path, metavar="PATH", help="write a page with pictures as well"
-    )
-    parser.add_argument(
-        "--complaints",
-        type=Path,
-        metavar="CSV",
-        help="appeals and complaints, to stand beside the scores of letters",
-    )
+    add_path(parser, "--html", "write a page with pictures as well")
+    complaints = "appeals and complaints, to stand beside the scores of letters"
+    add_path(parser, "--complaints", complaints, metavar="CSV")
     parser.set_defaults(run=trend)
 
 

@@ -41,8 +41,7 @@ class Axis:
         if not self.values[0].keys() & used:
             raise UsageError(
                 f"axis {self.name!r} is given, but no template uses it: write {{{self.name}}} in a "
-                "template, "
-                f"or leave the axis out{hint}"
+                f"template, or leave the axis out{hint}"
             )
 
 
@@ -70,27 +69,37 @@ def _axis(name: str, values: object) -> Axis:
         raise UsageError(
             f"{where} give a list of values, in an order that stays, not {type(values).__name__}"
         )
-    texts = []
-    for value in values.values() if isinstance(values, Mapping) else values:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (str, int, float))
-            or UNSENDABLE.search(str(value))
-        ):
-            raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
-        texts.append(str(value))
-    labels = texts
     if isinstance(values, Mapping):
+        texts = _texts(where, values.values())
         labels = list(map(str, values))
+    else:
+        texts = _texts(where, values)
+        labels = texts
     if not texts:
         raise UsageError(f"axis {name!r} has no values; give at least one, or leave the axis out")
     refuse_twice(f"{where} the value", texts)
     refuse_twice(f"{where} the label", labels)
-    filled = [{name: text} for text in texts]
-    if name == PRONOUNS:
-        forms = map(pronouns, texts)
-        filled = [{**words, PRONOUNS: f"{words['they']}/{words['them']}"} for words in forms]
-    return Axis(name, tuple(labels), tuple(slugs(labels).values()), tuple(filled))
+    filled = tuple(_filled(name, text) for text in texts)
+    return Axis(name, tuple(labels), tuple(slugs(labels).values()), filled)
+
+
+def _texts(where: str, values: Iterable[object]) -> list[str]:
+    """Return the *values* of an axis as texts. Raises UsageError for one that cannot be sent."""
+    texts = []
+    for value in values:
+        is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        if not is_plain or UNSENDABLE.search(str(value)):
+            raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
+        texts.append(str(value))
+    return texts
+
+
+def _filled(name: str, text: str) -> dict[str, str]:
+    """Return the slots that *text* fills on the axis *name*: its own, and of pronouns every form."""
+    if name != PRONOUNS:
+        return {name: text}
+    forms = pronouns(text)
+    return {**forms, PRONOUNS: f"{forms['they']}/{forms['them']}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +156,14 @@ class LazyCells(Sequence[Cell]):
         """Return what the context axes put into slots at *choices*, their labels by axis, and the
         parts of an id.
         """
-        chosen = list(zip(self.axes, choices, strict=True))
-        values = {slot: text for axis, at in chosen for slot, text in axis.values[at].items()}
-        return (
-            values,
-            {axis.name: axis.labels[at] for axis, at in chosen},
-            [axis.slugs[at] for axis, at in chosen],
-        )
+        values: dict[str, str] = {}
+        labels: dict[str, str] = {}
+        parts: list[str] = []
+        for axis, choice in zip(self.axes, choices, strict=True):
+            values |= axis.values[choice]
+            labels[axis.name] = axis.labels[choice]
+            parts.append(axis.slugs[choice])
+        return values, labels, parts
 
     def __len__(self) -> int:
         if self.positions is None:
@@ -173,9 +183,8 @@ class LazyCells(Sequence[Cell]):
 def check_counts(**numbers: int | None) -> None:
     """Raise UsageError for a number that is given and is no whole number from 1."""
     for what, number in numbers.items():
-        if number is not None and (
-            isinstance(number, bool) or not isinstance(number, int) or number < 1
-        ):
+        is_whole = isinstance(number, int) and not isinstance(number, bool)
+        if number is not None and (not is_whole or number < 1):
             raise UsageError(f"{what}={number!r}: give a whole number from 1")
 
 
@@ -220,10 +229,12 @@ def _drawn_blocks(radices: Sequence[int], draws: int, seed: int) -> list[tuple[i
     blocks = prod(radices)
     if draws > blocks // 2:
         # So many that nearly all are asked: spread evenly, by differences of a running share.
-        counts = [
-            (block + 1) * draws // blocks - block * draws // blocks for block in range(blocks)
-        ]
-        return [(block, count) for block, count in enumerate(counts) if count]
+        drawn = []
+        for block in range(blocks):
+            count = (block + 1) * draws // blocks - block * draws // blocks
+            if count:
+                drawn.append((block, count))
+        return drawn
     decks = [_deal(radix, f"{seed}.axis{number}") for number, radix in enumerate(radices)]
     apart: set[int] = set()
     while len(apart) < draws:

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pytest_fairness.design.names import BY_SURNAME, GENDER, Name, NameBanks
+from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
-from pytest_fairness.design.signals import LABEL, Condition, Signals
+from pytest_fairness.design.signals import LABEL, Condition
 from pytest_fairness.design.templates import pronouns_of, read_template
-from pytest_fairness.design.units import given_values, refuse_shared, refuse_uneven
+from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
 from pytest_fairness.words import listed
@@ -58,10 +58,10 @@ class Candidate:
         label = f"Candidate {chr(65 + position)}"
         name = self.name or label
         first, _, last = name.partition(" ")
-        years = self.values.get("experience_years")
-        qualifications = context.get(
-            QUALIFICATIONS, "" if years is None else f"{years} years of experience"
-        )
+        qualifications = ""
+        if "experience_years" in self.values:
+            qualifications = f"{self.values['experience_years']} years of experience"
+        qualifications = context.get(QUALIFICATIONS, qualifications)
         line = ", ".join(part for part in (name, qualifications, self.demographics) if part)
         if self.text is not None:
             line = "\n".join(part for part in (self.demographics, self.text) if part)
@@ -83,35 +83,33 @@ def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[st
     """Return what every slot of a template holds for *slate*: numbered slots, the context, and
     ``{candidates}``: numbered lines, or, for résumés, each under its label.
     """
-    filled = [candidate.slots(at, context) for at, candidate in enumerate(slate)]
-    values = {
-        f"{slot}_{number}": text
-        for number, values in enumerate(filled, start=1)
-        for slot, text in values.items()
-    }
+    values: dict[str, str] = {}
+    lines: list[str] = []
+    full_texts: list[str] = []
+    for number, candidate in enumerate(slate, start=1):
+        slots = candidate.slots(number - 1, context)
+        for slot, text in slots.items():
+            values[f"{slot}_{number}"] = text
+        lines.append(f"{number}. {slots['candidate']}")
+        full_texts.append(f"{slots['label']}:\n{slots['candidate']}")
+    listing = "\n".join(lines)
     if any(candidate.text is not None for candidate in slate):
-        lines = "\n\n".join(
-            f"{candidate['label']}:\n{candidate['candidate']}" for candidate in filled
-        )
-    else:
-        lines = "\n".join(
-            f"{number}. {values['candidate']}" for number, values in enumerate(filled, start=1)
-        )
-    return {**context, **values, CANDIDATES: lines}
+        listing = "\n\n".join(full_texts)
+    return {**context, **values, CANDIDATES: listing}
 
 
 def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, str]]:
     """The strings in *text* that convey a group, each with what it conveys."""
-    return {
-        surface: {**candidate.groups, "group": candidate.group}
-        for candidate in slate
-        for surface in (
-            candidate.name if candidate.named else None,
-            candidate.demographics,
-            candidate.text,
-        )
-        if surface and surface in text
-    }
+    conveyed: dict[str, Mapping[str, str]] = {}
+    for candidate in slate:
+        groups = {**candidate.groups, "group": candidate.group}
+        name = None
+        if candidate.named:
+            name = candidate.name
+        for surface in (name, candidate.demographics, candidate.text):
+            if surface and surface in text:
+                conveyed[surface] = groups
+    return conveyed
 
 
 # ---------------------------------------------------------------- the groups of a test
@@ -186,11 +184,12 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
 
 
 def _group(label: str, value: object) -> Group:
+    """Return the group of an entry of ``candidates=``. Raises UsageError."""
     where = f"candidates[{label!r}]"
     classes: dict[str, str] = {}
     if isinstance(value, Mapping):
-        classes = {str(key): item for key, item in value.items() if key != "names"}
-        if not classes or not all(isinstance(item, str) for item in classes.values()):
+        classes = {str(key): group for key, group in value.items() if key != "names"}
+        if not classes or not all(isinstance(group, str) for group in classes.values()):
             raise UsageError(
                 f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside "
                 "'names'"
@@ -201,17 +200,19 @@ def _group(label: str, value: object) -> Group:
     given = given_values(
         where, value, (str, Name, Persona, Path), "name, Persona, or Path to a résumé"
     )
-    kinds = set()
-    for item in given:
-        if isinstance(item, Persona):
-            kinds.add("persona")
-        elif isinstance(item, Path) or "\n" in str(item).strip():
-            kinds.add("résumé")
-        else:
-            kinds.add("name")
+    kinds = set(map(_kind_of, given))
     if len(kinds) > 1:
         raise UsageError(f"{where} mixes names, personas and résumés; give candidates of one kind")
     return Group(label, classes, given, *kinds)
+
+
+def _kind_of(candidate: object) -> str:
+    """Return what a candidate is given as; a text of more than one line is a résumé."""
+    if isinstance(candidate, Persona):
+        return "persona"
+    if isinstance(candidate, Path) or "\n" in str(candidate).strip():
+        return "résumé"
+    return "name"
 
 
 # ---------------------------------------------------------------- names and words for them
@@ -221,8 +222,7 @@ def _group(label: str, value: object) -> Group:
 class Casting:
     """Where names and words come from; ``wanted`` is how many names a group at most."""
 
-    banks: NameBanks
-    signals: Signals
+    banks: Banks
     wanted: int
     seed: int
 
@@ -232,65 +232,40 @@ class Casting:
         """The candidates of all *groups* under *condition*. Raises UsageError where names or words
         are missing.
         """
-        cast = {
-            group.label: self._candidates(group, at, len(groups), condition)
-            for at, group in enumerate(groups)
-        }
+        cast: dict[str, tuple[Candidate, ...]] = {}
+        for at, group in enumerate(groups):
+            cast[group.label] = self._candidates(group, at, len(groups), condition)
         size = min(map(len, cast.values()))
         settled: dict[str, tuple[Candidate, ...]] = {}
         for group in groups:
             people = cast[group.label][:size]
             # Women and men of one ethnicity share surnames: moved on, so that as few as may be meet
             # a namesake. What somebody lists themselves stays at its place.
-            places = [people[at:] + people[:at] for at in range(1 if group.given else size)]
-
-            def namesakes(moved: Sequence[Candidate]) -> int:
-                pairs = (
-                    (person, other)
-                    for others in settled.values()
-                    for person, other in zip(moved, others, strict=True)
-                )
-                return sum(
-                    person.name is not None and person.surname == other.surname
-                    for person, other in pairs
-                )
-
-            settled[group.label] = min(places, key=namesakes)
+            if not group.given:
+                places = [people[at:] + people[:at] for at in range(size)]
+                people = min(places, key=partial(_namesakes, tuple(settled.values())))
+            settled[group.label] = people
         return settled
 
     def _candidates(
         self, group: Group, at: int, groups: int, condition: Condition
     ) -> tuple[Candidate, ...]:
+        """Return the candidates of *group*, which stands at the place *at* of so many *groups*."""
         words = self._words(group, condition)
         if group.kind in ("persona", "résumé"):
-            whole = partial(
-                Candidate, group=group.label, demographics=words if condition.kind else ""
-            )
-            if group.kind == "résumé":
-                texts = (
-                    read_template(item).text if isinstance(item, Path) else item
-                    for item in group.given
-                )
-                return tuple(whole(groups=group.classes, text=text.strip()) for text in texts)
-            return tuple(
-                whole(
-                    groups={**candidate.groups, **group.classes},
-                    name=candidate.name,
-                    named=True,
-                    values=candidate.slots,
-                )
-                for candidate in group.given
-            )
+            if condition.kind is None:
+                words = ""
+            return tuple(_whole_candidate(group, given, words) for given in group.given)
         by_name = {name: value for name, value in group.classes.items() if self._by_name(name)}
         named = condition.by_name and bool(group.given or by_name)
         if named and group.given:
             names = tuple(map(Name.given, group.given))
         elif named:
-            names = self._most(lambda n: self.banks.signalling(by_name, n, seed=self.seed))
+            names = self._most(lambda n: self.banks.names.signalling(by_name, n, seed=self.seed))
         else:
             # The same neutral names for every group, each moved on by a place: no two meet
             # themselves, and what a name does by itself falls on all groups alike.
-            names = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
+            names = self._most(lambda n: self.banks.names.neutral(n, seed=self.seed), floor=groups)
             names = names[at % len(names) :] + names[: at % len(names)]
         return tuple(
             Candidate(
@@ -307,7 +282,10 @@ class Casting:
         """Return whether names convey every group of a class: candidates of one choice are told
         apart in one way.
         """
-        return protected_class in self.banks.protected_classes and protected_class not in BY_SURNAME
+        return (
+            protected_class in self.banks.names.protected_classes
+            and protected_class not in BY_SURNAME
+        )
 
     def _words(self, group: Group, condition: Condition) -> str:
         """The words that state the classes: all where the condition asks for words, else those that
@@ -316,15 +294,16 @@ class Casting:
         if not group.classes and condition.kind is not None and group.kind in (None, "name"):
             raise UsageError(
                 f"candidates[{group.label!r}] has names only, so there are no words for "
-                f"signal={condition.name!r}: say "
-                "what the group is, {'gender': 'female', 'names': [...]}"
+                f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
+                "'names': [...]}"
             )
-        phrases = [
-            self.signals.phrases(name, value, condition.kind or LABEL)[0]
-            for name, value in group.classes.items()
-            if condition.kind is not None or (not group.given and not self._by_name(name))
-        ]
-        return ", ".join(phrase[:1].upper() + phrase[1:] for phrase in phrases)
+        phrases = []
+        for name, value in group.classes.items():
+            told_by_name = bool(group.given) or self._by_name(name)
+            if condition.kind is not None or not told_by_name:
+                phrase, *_ = self.banks.signals.phrases(name, value, condition.kind or LABEL)
+                phrases.append(phrase[:1].upper() + phrase[1:])
+        return ", ".join(phrases)
 
     def _most(self, draw: Callable[[int], tuple[Name, ...]], floor: int = 1) -> tuple[Name, ...]:
         """As many names as wanted, or as the bank has."""
@@ -332,3 +311,29 @@ class Casting:
             with contextlib.suppress(UsageError):
                 return draw(n)
         return draw(floor)
+
+
+def _namesakes(settled: Sequence[Sequence[Candidate]], people: Sequence[Candidate]) -> int:
+    """Return how many of *people* meet somebody of their surname in the groups *settled* before."""
+    number = 0
+    for others in settled:
+        for person, other in zip(people, others, strict=True):
+            number += person.name is not None and person.surname == other.surname
+    return number
+
+
+def _whole_candidate(group: Group, given: Any, words: str) -> Candidate:
+    """Return the candidate that a persona or a résumé is, with *words* for its classes."""
+    if isinstance(given, Persona):
+        return Candidate(
+            group=group.label,
+            groups={**given.groups, **group.classes},
+            name=given.name,
+            named=True,
+            demographics=words,
+            values=given.slots,
+        )
+    text = given
+    if isinstance(given, Path):
+        text = read_template(given).text
+    return Candidate(group=group.label, groups=group.classes, demographics=words, text=text.strip())

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from math import sqrt
 from statistics import fmean, median
 from typing import NamedTuple
@@ -124,6 +124,13 @@ def _reasons_of_name(entry: NameEntry) -> Iterator[str]:
             yield f"no {what} of its source; a reader cannot check it"
     if not entry.gender or not entry.drawn:
         return  # a surname, or recorded and never drawn
+    yield from _reasons_of_figures(entry)
+    if len(entry.name) > _LONG or " " in entry.name:
+        yield "longer than other first names, or two words: length would vary with the group"
+
+
+def _reasons_of_figures(entry: NameEntry) -> Iterator[str]:
+    """Yield what the figures of a first name speak against."""
     if entry.strength is not None and entry.strength < WEAK:
         yield f"weak: strength {entry.strength:.2f} is under {WEAK}; flag it 'weak'"
     if entry.perceived is not None and entry.perceived < WEAK:
@@ -132,8 +139,6 @@ def _reasons_of_name(entry: NameEntry) -> Iterator[str]:
         yield f"rare: {entry.bearers} bearers counted, under {RARE}; flag it 'rare'"
     if entry.strength is None and entry.birth_decade is None and "unmeasured" not in entry.flags:
         yield "has no figure for its signal; give one, or flag it 'unmeasured'"
-    if len(entry.name) > _LONG or " " in entry.name:
-        yield "longer than other first names, or two words: length would vary with the group"
 
 
 def _unbalanced(
@@ -143,23 +148,18 @@ def _unbalanced(
     count: Callable[[str], int],
 ) -> Iterator[Problem]:
     """Length, tokens and frequency of what would be drawn, between the groups that differ most."""
-    bearers: dict[str, list[int]] = defaultdict(list)
-    for entry in firsts:
-        if (
-            entry.protected_class == protected_class
-            and entry.group in drawn
-            and entry.drawn
-            and entry.bearers
-        ):
-            bearers[entry.group].append(entry.bearers)
-    letters = {group: fmean(len(name.first) for name in names) for group, names in drawn.items()}
-    parts = {group: fmean(count(name.full) for name in names) for group, names in drawn.items()}
+    letters: dict[str, float] = {}
+    parts: dict[str, float] = {}
+    for group, names in drawn.items():
+        letters[group] = fmean(len(name.first) for name in names)
+        parts[group] = fmean(count(name.full) for name in names)
+    bearers = _bearers(protected_class, drawn, firsts)
     for figures, ratio, gap, what, reason in (
         (letters, 1, _LENGTH_GAP, "length: {} first names have {:.1f} letters on average, {} ones {:.1f}",
          "choose names nearer in length"),
         (parts, 1, _TOKEN_GAP, "tokens: {} names have {:.1f} parts on average, {} ones {:.1f}",
          "choose names that are split alike"),
-        ({group: median(people) for group, people in bearers.items()}, _FREQUENCY_RATIO, 0,
+        (bearers, _FREQUENCY_RATIO, 0,
          "frequency: the median {} name has {:.0f} bearers, the median {} name {:.0f}",
          "what looks like a group effect may be rarity"),
     ):  # fmt: skip
@@ -169,6 +169,18 @@ def _unbalanced(
             yield Problem(
                 protected_class, f"unbalanced {what.format(high, most, low, least)}; {reason}"
             )
+
+
+def _bearers(
+    protected_class: str, drawn: Container[str], firsts: Iterable[NameEntry]
+) -> dict[str, float]:
+    """Return how many bearers the median first name of each *drawn* group has."""
+    bearers: dict[str, list[int]] = defaultdict(list)
+    for entry in firsts:
+        is_drawn = entry.drawn and entry.group in drawn
+        if is_drawn and entry.protected_class == protected_class and entry.bearers:
+            bearers[entry.group].append(entry.bearers)
+    return {group: median(numbers) for group, numbers in bearers.items()}
 
 
 def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
@@ -186,7 +198,7 @@ def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
     freedom = len(members) - 1
     if not freedom or not total:
         return 0.0
-    between = sum(len(own) * (fmean(own) - mean) ** 2 for own in members.values())
+    between = sum(len(group) * (fmean(group) - mean) ** 2 for group in members.values())
     return ((len(scores) - 1) * between / total - freedom) / sqrt(2 * freedom)
 
 
@@ -199,18 +211,17 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
         problems = [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
     for category, quota in QUOTAS.items():
         counts = matrix.counts(category)
-        problems += [
-            Problem("quotas", f"{category}: {counts.get(group, 0)} {group}, not {number}")
-            for group, number in quota.items()
-            if counts.get(group, 0) != number
-        ]
+        for group, number in quota.items():
+            there = counts.get(group, 0)
+            if there != number:
+                problems.append(Problem("quotas", f"{category}: {there} {group}, not {number}"))
     for category, score in product(QUOTAS, SCORES):
-        beyond = excess([getattr(p, score) for p in matrix], [p.groups[category] for p in matrix])
+        scores = [getattr(persona, score) for persona in matrix]
+        beyond = excess(scores, [persona.groups[category] for persona in matrix])
         if beyond > _BEYOND_CHANCE:
             reason = (
                 f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, "
-                "so a fair "
-                "decision would look unfair; move scores between personas"
+                "so a fair decision would look unfair; move scores between personas"
             )
             problems.append(Problem(f"{score} by {category}", reason))
     return problems
@@ -221,12 +232,12 @@ def check_signals(signals: Signals) -> list[Problem]:
     be used.
     """
     by_source = open_document(shipped_folder() / "dispreferred.yaml").convert(dict[str, list[str]])
-    terms = [term for terms in by_source.values() for term in terms]
-    return [
-        Problem("/".join(key), reason)
-        for key, kind in signals.kinds.items()
-        for reason in _reasons_of_kind(key, kind, terms)
-    ]
+    terms = list(chain.from_iterable(by_source.values()))
+    problems = []
+    for key, kind in signals.kinds.items():
+        for reason in _reasons_of_kind(key, kind, terms):
+            problems.append(Problem("/".join(key), reason))
+    return problems
 
 
 def _reasons_of_kind(
@@ -238,12 +249,14 @@ def _reasons_of_kind(
     if len(words.keys() - {CONTROL}) < 2:
         yield "has fewer than two groups to compare"
     owner: dict[tuple[str, str], str] = {}
+    every: list[str] = []
     for group in words:
         yield from _shared_phrases(kind, group, owner)
-        for phrase in kind.phrases(group):
+        phrases = kind.phrases(group)
+        every += phrases
+        for phrase in phrases:
             yield from _reasons_of_phrase(phrase, dispreferred)
-    phrases = [phrase for group in words for phrase in kind.phrases(group)]
-    every = sorted(phrases, key=lambda text: len(text.split()))
+    every.sort(key=lambda text: len(text.split()))
     least = len(every[0].split())
     most = len(every[-1].split())
     if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:

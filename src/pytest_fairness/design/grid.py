@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.axes import LazyCells, axes, check_counts, positions
+from pytest_fairness.design.axes import Axis, LazyCells, axes, check_counts, positions
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
-from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
+from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.structured_answers import structured_answer
 from pytest_fairness.design.templates import (
@@ -29,7 +29,14 @@ from pytest_fairness.design.templates import (
     spoken_turns,
     templates,
 )
-from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
+from pytest_fairness.design.units import (
+    LABEL_SLOT,
+    Banks,
+    Crossing,
+    GroupAxis,
+    Unit,
+    group_axis,
+)
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
 from pytest_fairness.words import count
@@ -37,6 +44,7 @@ from pytest_fairness.words import count
 _FEW_NAMES = 10
 _FEWEST_REPETITIONS = 2
 _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
+_AS_THEY_ARE = (Condition("persona", by_name=False, kind=None),)  # personas without swapped groups
 #: How a conversation without a system prompt begins, where the test has one: the role is agreed on,
 #: not set.
 ROLE = (
@@ -146,241 +154,367 @@ class Grid(LazyCells):
         return "\n".join(lines)
 
 
-def expand_grid(
-    *,
-    template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
-    groups: Mapping[str, object] | None = None,
-    persona: str | Persona | Iterable[Persona] | None = None,
-    names: int | None = None,
-    context: Mapping[str, object] | None = None,
-    signal: str | Sequence[str] = "name",
-    repetitions: int | None = None,
-    system: str | None = None,
-    turns: Sequence[str] | None = None,
-    answer: Mapping[str, object] | None = None,
-    parameters: Mapping[str, JSON] | None = None,
-    name_slot: str = "name",
-    seed: int = 0,
-    sample: int | None = None,
-    personas_folder: Path | None = None,
-    **axis: object,
-) -> Grid:
-    """The grid of *template* × context × *groups* and names, or personas.
+# ---------------------------------------------------------------- parse, draw, check
 
-    The arguments are those of the marker ``fairness_grid``, as docs/grids.md lists them; any
-    keyword that is none is an axis, ``role=["nurse"]``. Raises UsageError, naming the template or
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridDesign:
+    """A grid as its marker declares it, each argument read by itself.
+
+    From it names and units are drawn, and what is drawn is checked, which gives the grid:
+    ``GridDesign.parse(...).draw(banks).check()``.
+    """
+
+    templates: tuple[Template, ...]
+    system: Template | None
+    turns: tuple[Template, ...]
+    axes: tuple[Axis, ...]
+    classes: tuple[GroupAxis, ...]
+    personas: tuple[Persona, ...]
+    conditions: tuple[Condition, ...]
+    answer: Mapping[str, JSON]
+    parameters: Mapping[str, JSON]
+    name_slot: str
+    names: int | None
+    repetitions: int | None
+    sample: int | None
+    seed: int
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
+        groups: Mapping[str, object] | None = None,
+        persona: str | Persona | Iterable[Persona] | None = None,
+        names: int | None = None,
+        context: Mapping[str, object] | None = None,
+        signal: str | Sequence[str] = "name",
+        repetitions: int | None = None,
+        system: str | None = None,
+        turns: Sequence[str] | None = None,
+        answer: Mapping[str, object] | None = None,
+        parameters: Mapping[str, JSON] | None = None,
+        name_slot: str = "name",
+        seed: int = 0,
+        sample: int | None = None,
+        personas_folder: Path | None = None,
+        **axis: object,
+    ) -> GridDesign:
+        """Read the arguments of the marker ``fairness_grid``, as docs/grids.md lists them; any
+        keyword that is none is an axis, ``role=["nurse"]``. Raises UsageError with the mend.
+        """
+        check_counts(names=names, repetitions=repetitions, sample=sample)
+        if not name_slot.isidentifier():
+            raise UsageError(
+                f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _"
+            )
+        classes = _classes(groups, personas_folder)
+        personas = _personas(persona, personas_folder)
+        if groups is None and not personas:
+            raise UsageError(
+                "the grid has neither groups nor personas: give groups={...} or persona='matrix'"
+            )
+        return cls(
+            templates=templates(template),
+            system=_system_prompt(system),
+            turns=spoken_turns(turns),
+            axes=axes(context, axis),
+            classes=classes,
+            personas=personas,
+            conditions=conditions(signal) if classes else _AS_THEY_ARE,
+            answer=structured_answer(answer),
+            parameters=dict(parameters or {}),
+            name_slot=name_slot,
+            names=names,
+            repetitions=repetitions,
+            sample=sample,
+            seed=seed,
+        )
+
+    @property
+    def texts(self) -> tuple[Template, ...]:
+        """Every text with slots: the templates, the system prompt, the turns of a conversation."""
+        if self.system is None:
+            return (*self.templates, *self.turns)
+        return (*self.templates, self.system, *self.turns)
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """The slots of all texts, articles aside."""
+        return frozenset().union(*(template.plain_slots for template in self.texts))
+
+    def draw(self, banks: Banks) -> DrawnGrid:
+        """Draw names and words for every combination of groups. Raises UsageError where there are
+        too few.
+        """
+        after_who: set[str] = set()
+        for template in self.texts:
+            after_who.update(re.findall(r"\bwho \{(\w+)\}", template.text))
+        crossing = Crossing(
+            banks=banks,
+            classes=self.classes,
+            personas=self.personas,
+            slots=self.slots,
+            after_who=frozenset(after_who),
+            name_slot=self.name_slot,
+            names=self.names,
+            seed=self.seed,
+        )
+        units, group_size = crossing.units(self.conditions)
+        return DrawnGrid(design=self, units=tuple(units), group_size=group_size)
+
+
+def expand_grid(**arguments: Any) -> Grid:
+    """The grid of a template × context × groups and names, or personas.
+
+    The arguments are those of :meth:`GridDesign.parse`. Raises UsageError, naming the template or
     axis and the mend, for anything that would make a grid other than it looks.
     """
-    parsed = templates(template)
-    system_template = None
-    if system is not None:
-        system_template = Template("system", system)
-    spoken = spoken_turns(turns)
-    everything = (*parsed, *((system_template,) if system_template else ()), *spoken)
-    context_axes = axes(context, axis)
-    check_counts(names=names, repetitions=repetitions, sample=sample)
-    if not name_slot.isidentifier():
-        raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
-    if groups is not None and not isinstance(groups, Mapping):
-        raise UsageError(_without_class(groups, personas_folder))
-    if groups is not None and not groups:
+    design = GridDesign.parse(**arguments)
+    return design.draw(Banks.load(arguments.get("personas_folder"))).check()
+
+
+def _system_prompt(system: str | None) -> Template | None:
+    if system is None:
+        return None
+    return Template("system", system)
+
+
+def _classes(groups: object, folder: Path | None) -> tuple[GroupAxis, ...]:
+    """Return the protected classes of ``groups=``, in their order. Raises UsageError."""
+    if groups is None:
+        return ()
+    if not isinstance(groups, Mapping):
+        raise UsageError(_without_class(groups, folder))
+    if not groups:
         raise UsageError(
             "groups is empty; give at least one protected class, such as {'gender': ['female', "
             "'male']}"
         )
-    people: object = persona
+    return tuple(group_axis(name, value) for name, value in groups.items())
+
+
+def _personas(persona: object, folder: Path | None) -> tuple[Persona, ...]:
+    """Return the personas of ``persona=``: of the matrix, one, or a list. Raises UsageError."""
+    if persona is None:
+        return ()
+    people: tuple[object, ...] = ()
     if persona == "matrix":
-        people = PersonaMatrix.load(personas_folder)
-    if isinstance(people, Persona):
-        personas = [people]
-    elif isinstance(people, Iterable):
-        personas = list(people or ())
-    else:
-        personas = []
-    if persona is not None and not (
-        personas and all(isinstance(item, Persona) for item in personas)
-    ):
+        people = tuple(PersonaMatrix.load(folder))
+    elif isinstance(persona, Persona):
+        people = (persona,)
+    elif isinstance(persona, Iterable):
+        people = tuple(persona)
+    personas = tuple(person for person in people if isinstance(person, Persona))
+    if not personas or len(personas) < len(people):
         raise UsageError(
             f"persona={persona!r:.60}: give 'matrix', a Persona, or a list of at least one Persona"
         )
-    if groups is None and not personas:
-        raise UsageError(
-            "the grid has neither groups nor personas: give groups={...} or persona='matrix'"
-        )
-    crossing = Crossing(
-        banks=NameBanks.load(personas_folder),
-        signals=Signals.load(personas_folder),
-        axes=[group_axis(name, value) for name, value in (groups or {}).items()],
-        personas=personas,
-        slots=frozenset().union(*(each.plain_slots for each in everything)),
-        after_who=frozenset(
-            slot for each in everything for slot in re.findall(r"\bwho \{(\w+)\}", each.text)
-        ),
-        name_slot=name_slot,
-        names=names,
-        seed=seed,
-    )
-    if groups:
-        ways = conditions(signal)
-    else:
-        ways = (Condition("persona", by_name=False, kind=None),)
-    units, group_size = crossing.units(ways)
-    grid = Grid(
-        templates=parsed,
-        axes=context_axes,
-        units=tuple(units),
-        system=system_template,
-        turns=spoken,
-        answer=structured_answer(answer),
-        name_slot=name_slot,
-        repetitions=repetitions or _FEWEST_REPETITIONS,
-        parameters=dict(parameters or {}),
-    )
-    _check(grid, everything)
-    if sample is not None and sample < len(grid):
-        grid = replace(
-            grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed)
-        )
-    # Personas without swapped groups differ in everything, and their groups are as large as the
-    # matrix makes them.
-    swapped = Counter(group for unit in units for group in unit.swapped.items())
-    if repetitions is None and swapped:
-        cells = min(swapped.values()) * len(grid) / len(units)
-        enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
-        grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
-    return grid
+    return personas
 
 
 def _without_class(groups: object, folder: Path | None) -> str:
-    """That *groups* are of no protected class, with the one in whose name bank they stand."""
+    """Say that *groups* are of no protected class, with the one in whose name bank they stand."""
     banks = NameBanks.load(folder)
+    given: list[object] = []
     if isinstance(groups, str):
         given = [groups]
     elif isinstance(groups, Iterable):
         given = list(groups)
-    else:
-        given = []
-    classes = [
-        name for name in banks.protected_classes if set(map(str, given)) <= set(banks.groups(name))
-    ]
-    if given and classes:
-        return (
-            f"groups={groups!r:.80}: say of which protected class, groups={{{classes[0]!r}: "
-            f"{given!r:.60}}}"
-        )
+    for name in banks.protected_classes:
+        if given and set(map(str, given)) <= set(banks.groups(name)):
+            return (
+                f"groups={groups!r:.80}: say of which protected class, groups={{{name!r}: "
+                f"{given!r:.60}}}"
+            )
     mend = "give groups by their protected class, such as {'gender': ['female', 'male']}"
     return f"groups is {type(groups).__name__}: {mend}"
 
 
-# ---------------------------------------------------------------- what makes a grid other than it looks
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnGrid:
+    """A design with the units drawn for it: one run of ``group_size`` units for each combination of
+    groups and signal condition.
+
+    The names of a run stand in the order of their bank, so that the beginning of each run is what
+    fewer names would have been: a stage of names is a prefix of every run.
+    """
+
+    design: GridDesign
+    units: tuple[Unit, ...]
+    group_size: int
+
+    def check(self) -> Grid:
+        """Return the grid. Raises UsageError for the first fault, from what is easiest to mend."""
+        self._check_axes()
+        self._check_slots()
+        self._check_places()
+        refuse_twice(
+            "two groups or names come to one id:", (join(unit.parts) for unit in self.units)
+        )
+        for template in self.design.templates:
+            self._check_swap(template)
+        grid = self._whole_grid()
+        sample = self.design.sample
+        if sample is not None and sample < len(grid):
+            blocks = grid.radices[:-1]
+            seed = self.design.seed
+            drawn = positions(blocks, len(self.units), self.group_size, sample, seed)
+            grid = replace(grid, positions=drawn)
+        if self.design.repetitions is None:
+            grid = replace(grid, repetitions=_enough_repetitions(grid))
+        return grid
+
+    def _whole_grid(self) -> Grid:
+        """Return the grid of all cells, with the repetitions that its design says."""
+        design = self.design
+        return Grid(
+            templates=design.templates,
+            axes=design.axes,
+            units=self.units,
+            system=design.system,
+            turns=design.turns,
+            answer=design.answer,
+            name_slot=design.name_slot,
+            repetitions=design.repetitions or _FEWEST_REPETITIONS,
+            parameters=design.parameters,
+        )
+
+    def _check_axes(self) -> None:
+        """Every axis fills a slot, and one that nothing else fills."""
+        used = self.design.slots
+        filled: set[str] = set()
+        for unit in self.units:
+            filled |= unit.values.keys() | unit.labels.keys()
+        filled -= SLOTS
+        for axis in self.design.axes:
+            if axis.name in filled:
+                raise UsageError(
+                    f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the "
+                    "group or the persona already; rename the axis"
+                )
+            axis.check_used(used, did_you_mean(axis.name, GridDesign.parse.__kwdefaults__ or ()))
+
+    def _check_slots(self) -> None:
+        """Every slot has a value."""
+        by_context: set[str] = set()
+        for axis in self.design.axes:
+            by_context |= axis.values[0].keys()
+        # Which slots are filled is the same for all units that fill the same ones: the first of
+        # each stands for them.
+        alike: dict[tuple[frozenset[str], frozenset[str]], Unit] = {}
+        for unit in self.units:
+            alike.setdefault((frozenset(unit.values), frozenset(unit.labels)), unit)
+        for template in self.design.texts:
+            for unit in alike.values():
+                slots = by_context | unit.values.keys() | unit.labels.keys()
+                if template in self.design.turns:
+                    slots.add(REQUEST)
+                if unit.labels:
+                    slots.add(LABEL_SLOT)
+                _check_filled(template, unit, slots)
+
+    def _check_places(self) -> None:
+        """What conveys a group has a place in every template."""
+        name_slot = self.design.name_slot
+        for template in self.design.templates:
+            for unit in self.units:
+                fault = _fault_of_places(template, unit, name_slot)
+                if fault is not None:
+                    raise UsageError(f"template {template.id!r} {fault}")
+
+    def _check_swap(self, template: Template) -> None:
+        """No two units of a comparison may give the same text: the swap between them would change
+        nothing.
+        """
+        context: dict[str, str] = {}
+        for axis in self.design.axes:
+            context |= axis.values[0]
+        seen: dict[tuple[str, str], Unit] = {}
+        for unit in self.units:
+            if unit.swapped:
+                text, _ = unit.render(template, context, self.design.name_slot)
+                other = seen.setdefault((unit.signal, text), unit)
+                if other is not unit:
+                    why = _same_text(other, unit)
+                    raise UsageError(f"template {template.id!r}: {why}")
 
 
-def _check(grid: Grid, everything: Sequence[Template]) -> None:
-    """Raises UsageError for the first fault; the order goes from what is easiest to mend."""
-    filled = {slot for unit in grid.units for slot in (*unit.values, *unit.labels)} - SLOTS
-    used = frozenset().union(*(template.plain_slots for template in everything))
-    for axis in grid.axes:
-        if axis.name in filled:
-            raise UsageError(
-                f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the group or "
-                "the persona "
-                "already; rename the axis"
-            )
-        axis.check_used(used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
-    by_context = frozenset(slot for axis in grid.axes for slot in axis.values[0])
-    # Which slots are filled is the same for all units that fill the same ones: the first of each
-    # stands for them.
-    alike = {
-        (frozenset(unit.values), frozenset(unit.labels)): unit for unit in reversed(grid.units)
-    }
-    for template in everything:
-        for unit in reversed(alike.values()):
-            if template in grid.turns:
-                request = {REQUEST}
-            else:
-                request = set()
-            _check_slots(
-                template, unit, by_context | unit.values.keys() | unit.labels.keys() | request
-            )
-    for template in grid.templates:
-        for unit in grid.units:
-            _check_places(template, unit, grid.name_slot)
-    refuse_twice("two groups or names come to one id:", (join(unit.parts) for unit in grid.units))
-    for template in grid.templates:
-        _check_swap(grid, template)
+def _enough_repetitions(grid: Grid) -> int:
+    """Return the repetitions that bring a group to the recommended trials."""
+    swapped: Counter[tuple[str, str]] = Counter()
+    for unit in grid.units:
+        swapped.update(unit.swapped.items())
+    # Personas without swapped groups differ in everything, and their groups are as large as the
+    # matrix makes them.
+    if not swapped:
+        return _FEWEST_REPETITIONS
+    cells = min(swapped.values()) * len(grid) / len(grid.units)
+    return max(_FEWEST_REPETITIONS, ceil(_RECOMMENDED_TRIALS / max(cells, 1)))
 
 
-def _check_slots(template: Template, unit: Unit, slots: frozenset[str]) -> None:
-    """Every slot has a value."""
-    slots |= {LABEL_SLOT} if unit.labels else set()
+def _check_filled(template: Template, unit: Unit, slots: Set[str]) -> None:
+    """Raise UsageError for a slot of *template* that is not among *slots*."""
     slot = template.missing(slots)
     if slot is not None and base_slot(slot) in SLOTS:
         raise UsageError(
             f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not "
-            "known: "
-            "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
+            "known: add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
         )
     template.check(slots)
 
 
-def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
-    """What conveys a group has a place in the template."""
+def _fault_of_places(template: Template, unit: Unit, name_slot: str) -> str | None:
+    """Return why *template* has no place for what conveys the groups of *unit*, with the mend."""
     slots = template.plain_slots
     loose = unit.loose(template)
-    carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
-    lost = [
-        name for name, group in unit.swapped.items() if name not in carried and group != CONTROL
-    ]
-    why = None
     mend = f": write {{{name_slot}}} where the name belongs"
     if loose and not {LABEL_SLOT, name_slot} & slots:
         missing = next(iter(loose))
-        why = f"has no place for the words that convey {missing}"
-        mend = f": write {{{missing}}}, {{{LABEL_SLOT}}} or {{{name_slot}}} in it"
-    elif lost and unit.signal == PRONOUN:
-        why = "has no pronoun"
-        mend = ", such as {they} or {their}"
-    elif lost:
-        why = f"has no slot for the name, so nothing in it conveys {lost[0]}"
-    elif not unit.swapped and not slots & (unit.values.keys() - SLOTS):
-        why = "uses nothing of the personas, so all would be asked the same"
-    if why is not None:
-        raise UsageError(f"template {template.id!r} {why}{mend}")
+        return (
+            f"has no place for the words that convey {missing}: write {{{missing}}}, "
+            f"{{{LABEL_SLOT}}} or {{{name_slot}}} in it"
+        )
+    lost = _lost_classes(slots, unit)
+    if lost and unit.signal == PRONOUN:
+        return "has no pronoun, such as {they} or {their}"
+    if lost:
+        return f"has no slot for the name, so nothing in it conveys {lost[0]}{mend}"
+    if not unit.swapped and not slots & (unit.values.keys() - SLOTS):
+        return f"uses nothing of the personas, so all would be asked the same{mend}"
+    return None
 
 
-def _check_swap(grid: Grid, template: Template) -> None:
-    """No two units of a comparison may give the same text: the swap between them would change
-    nothing.
-    """
-    context, *_ = grid.context([0] * len(grid.axes))
-    seen: dict[tuple[str, str], Unit] = {}
-    for unit in (unit for unit in grid.units if unit.swapped):
-        text, _ = unit.render(template, context, grid.name_slot)
-        other = seen.setdefault((unit.signal, text), unit)
-        if other is unit:
-            continue
-        if other.swapped != unit.swapped:
-            pair = " and ".join(
-                f"{'/'.join(unit_.swapped.values())} ({unit_.cluster})" for unit_ in (other, unit)
-            )
-            why = (
-                f"the swap changes nothing. {pair} give the same text; write the whole name, or a "
-                "slot that differs"
-            )
-        elif unit.persona is not None and other.persona != unit.persona:
-            why = (
-                f"the personas {other.persona} and {unit.persona} give the same text, as personas "
-                "share the names of "
-                "a group: add a slot that tells them apart, such as {experience_years}, or leave "
-                "groups= out"
-            )
-        else:
-            why = (
-                f"{other.cluster!r} and {unit.cluster!r} give the same text, so the second is no "
-                "evidence of its own; "
-                "write the whole name, or drop one"
-            )
-        raise UsageError(f"template {template.id!r}: {why}")
+def _lost_classes(slots: Set[str], unit: Unit) -> list[str]:
+    """Return the classes that neither words nor any of *slots* convey, but for control groups."""
+    conveyed = set(unit.labels)
+    for slot in unit.conveys.keys() & slots:
+        conveyed.update(unit.conveys[slot])
+    return [
+        name for name, group in unit.swapped.items() if name not in conveyed and group != CONTROL
+    ]
+
+
+def _same_text(other: Unit, unit: Unit) -> str:
+    """Return what is wrong with two units of one text, and the mend."""
+    if other.swapped != unit.swapped:
+        first = f"{'/'.join(other.swapped.values())} ({other.cluster})"
+        second = f"{'/'.join(unit.swapped.values())} ({unit.cluster})"
+        return (
+            f"the swap changes nothing. {first} and {second} give the same text; write the whole "
+            "name, or a slot that differs"
+        )
+    if unit.persona is not None and other.persona != unit.persona:
+        return (
+            f"the personas {other.persona} and {unit.persona} give the same text, as personas "
+            "share the names of a group: add a slot that tells them apart, such as "
+            "{experience_years}, or leave groups= out"
+        )
+    return (
+        f"{other.cluster!r} and {unit.cluster!r} give the same text, so the second is no evidence "
+        "of its own; write the whole name, or drop one"
+    )
 
 
 # ---------------------------------------------------------------- a second, independent sample
@@ -393,15 +527,17 @@ def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
     None where there are not so many, as with names of a test's own, and where names are not what
     varies.
     """
-    if arguments.get("persona") is not None:
+    design = replace(GridDesign.parse(**arguments), sample=None)
+    if design.personas:
         return None
+    banks = Banks.load(arguments.get("personas_folder"))
     used = {unit.cluster for unit in grid.units}
     sizes = _sizes(grid.units)
     size = min(sizes.values())
     for more in range(size, min(size, _FEW_NAMES) - 1, -1):
         try:
             # A smaller number of names is the beginning of a larger one, so the rest is new.
-            wider = expand_grid(**{**arguments, "names": size + more, "sample": None})
+            wider = replace(design, names=size + more).draw(banks).check()
         except UsageError:
             continue
         units = tuple(unit for unit in wider.units if unit.cluster not in used)
@@ -429,11 +565,9 @@ def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
             controls = expand_grid(**{**of_none, "names": names})
         except UsageError:
             continue
-        free = next(
-            (unit for unit in controls.units if unit.cluster and unit.cluster not in used), None
-        )
-        if free is not None:
-            return replace(controls, units=(free,))
+        for unit in controls.units:
+            if unit.cluster and unit.cluster not in used:
+                return replace(controls, units=(unit,))
     return None
 
 

@@ -153,12 +153,11 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
         if protected_class not in self.protected_classes:
             raise KeyError(protected_class)
-        races = self.groups(RACE) if protected_class == GENDER else ()
         names = {}
         for group in self.groups(protected_class):
-            cells = [(RACE, race, group) for race in races] or [
-                (protected_class, group, sex) for sex in SEXES
-            ]
+            cells = [(protected_class, group, sex) for sex in SEXES]
+            if protected_class == GENDER:
+                cells = [(RACE, race, group) for race in self.groups(RACE)]
             fewest = min(len(self.first_name_pool(*cell)) for cell in cells)
             names[group] = self.names(protected_class, group, min(_MOST, len(cells) * fewest))
         return names
@@ -180,7 +179,8 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
         if protected_class not in self.protected_classes:
             raise UsageError(
-                f"no names signal {protected_class!r} (names signal: {listed(self.protected_classes)})"
+                f"no names signal {protected_class!r} (names signal: "
+                f"{listed(self.protected_classes)})"
                 f"{did_you_mean(protected_class, self.protected_classes)}"
             )
         if protected_class == GENDER:
@@ -199,8 +199,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         base, *others = [name for name in groups if name != GENDER] or [GENDER]
         if others:
             raise UsageError(
-                f"one name cannot signal both {base} and {others[0]}; give names of your own, or convey one of them by "
-                f"words: say signal='label', or put {{{others[0]}}} into the template, and give its values"
+                f"one name cannot signal both {base} and {others[0]}; give names of your own, or "
+                "convey one of them by words: say signal='label', or put "
+                f"{{{others[0]}}} into the template, and give its values"
             )
         gender = groups.get(GENDER)
         if gender is not None:
@@ -230,45 +231,39 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         if protected_class == GENDER:
             if gender not in (None, group):
                 raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
-            races = self.groups(RACE)
-            shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
-            drawn = [
-                self.names(RACE, race, k, gender=group, seed=seed)
-                for race, k in shares.items()
-                if k
-            ]
-            return tuple(_in_turns(drawn))
+            return self._names_of_all_races(group, n, seed)
         if gender not in (None, *SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
+        wanted = {"female": (n + 1) // 2, "male": n // 2}
         if gender:
             wanted = {gender: n}
-        else:
-            wanted = {"female": (n + 1) // 2, "male": n // 2}
         pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
+        chosen = []
         spread = _spread(pools, self._surnames(protected_class, group, seed))
-        for (sex, count), pool in zip(wanted.items(), spread, strict=True):
-            if len(pool) < count:
+        for (sex, needed), pool in zip(wanted.items(), spread, strict=True):
+            if len(pool) < needed:
+                most = len(pool) * len(wanted)
                 raise UsageError(
-                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} are needed for "
-                    f"{n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names with their source to "
-                    "your own personas/names/first_names.csv"
+                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and "
+                    f"{needed} are needed for {n} names; ask for at most {most}, or add names with "
+                    "their source to your own personas/names/first_names.csv"
                 )
-        firsts = _in_turns(
-            [pool[:count] for pool, count in zip(spread, wanted.values(), strict=True)]
-        )
-        return tuple(
-            Name(
-                first=first.name,
-                last=last.name,
-                groups={protected_class: group}
-                | ({GENDER: first.gender} if first.gender in SEXES else {}),
-                strength=first.strength,
-                source=first.source,
-            )
-            for first, last in zip(
-                firsts, self.surnames_for(firsts, protected_class, group, seed=seed), strict=True
-            )
-        )
+            chosen.append(pool[:needed])
+        firsts = _in_turns(chosen)
+        lasts = self.surnames_for(firsts, protected_class, group, seed=seed)
+        return tuple(map(_full_name, firsts, lasts))
+
+    def _names_of_all_races(self, gender: str, n: int, seed: int) -> tuple[Name, ...]:
+        """*n* names of a gender, the same number of each race as far as that goes, in turns."""
+        races = self.groups(RACE)
+        drawn = []
+        for position, race in enumerate(races):
+            share = n // len(races)
+            if position < n % len(races):
+                share += 1
+            if share:
+                drawn.append(self.names(RACE, race, share, gender=gender, seed=seed))
+        return tuple(_in_turns(drawn))
 
     def neutral(self, n: int = _MOST, *, seed: int = 0) -> tuple[Name, ...]:
         """*n* names of an initial and a surname common in several groups, which signal none. Raises
@@ -279,25 +274,19 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             raise UsageError(
                 f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer"
             )
-        return tuple(
-            Name(
-                first=f"{_INITIALS[i % len(_INITIALS)]}.",
-                last=entry.name,
-                groups={},
-                source=entry.source,
+        names = []
+        for initial, surname in zip(cycle(_INITIALS), shared[:n]):
+            names.append(
+                Name(first=f"{initial}.", last=surname.name, groups={}, source=surname.source)
             )
-            for i, entry in enumerate(shared[:n])
-        )
+        return tuple(names)
 
     def first_name_pool(
         self, protected_class: str, group: str, gender: str, *, seed: int = 0
     ) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
-        names = (
-            e
-            for e in self.first_names.values()
-            if e.of == (protected_class, group) and e.gender == gender
-        )
+        cell = (protected_class, group, gender)
+        names = (entry for entry in self.first_names.values() if (*entry.of, entry.gender) == cell)
         return _shuffled(names, seed)
 
     def surnames_for(
@@ -312,7 +301,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         for first in firsts:
             fitting = []
             if first.tradition:
-                fitting = [s for s in surnames if s.tradition == first.tradition]
+                fitting = [last for last in surnames if last.tradition == first.tradition]
             last = min(fitting or surnames, key=lambda surname: used[surname.name])
             used[last.name] += 1
             chosen.append(last)
@@ -322,16 +311,16 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         groups = self.groups(protected_class)
         if group not in groups:
             raise UsageError(
-                f"no names signal the {protected_class} group {group!r} (the bank has: {listed(groups)})"
-                f"{did_you_mean(group, groups)}"
+                f"no names signal the {protected_class} group {group!r} (the bank has: "
+                f"{listed(groups)}){did_you_mean(group, groups)}"
             )
 
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
         # Names that signal an age carry surnames that all groups share, in one order.
         for wanted in ((protected_class, group), _SHARED):
-            if surnames := _shuffled(
-                (entry for entry in self.surnames.values() if entry.of == wanted), seed
-            ):
+            entries = (entry for entry in self.surnames.values() if entry.of == wanted)
+            surnames = _shuffled(entries, seed)
+            if surnames:
                 return surnames
         raise UsageError(f"there are no surnames for {protected_class}/{group}")
 
@@ -343,17 +332,13 @@ def _read_banks(folder: Path | None) -> NameBanks:
         ("names/first_names.csv", {"gender"}),
         ("names/surnames.csv", set[str]()),
     ):
-        problems = [
-            name
-            for name in NameEntry.__struct_fields__
-            if name != "where" and (needed or name != "gender")
-        ]
+        columns = [name for name in NameEntry.__struct_fields__ if name != "where"]
+        if not needed:
+            columns.remove("gender")
         merged: dict[Key, NameEntry] = {}
         for path in layers(relative, folder):
             entries: dict[Key, NameEntry] = {}
-            for row in rows(
-                path, needed | {"protected_class", "group", "name", "source"}, problems
-            ):
+            for row in rows(path, needed | {"protected_class", "group", "name", "source"}, columns):
                 cells: Any = row.data
                 cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
                 entry = row.convert(NameEntry, strict=False)
@@ -382,21 +367,32 @@ def _spread(
     that would leave the other sex too few.
     """
     left = [list(pool) for pool in pools]
-    if len({entry.tradition for pool in left for entry in pool}) < 2:
+    if len(_traditions(left)) < 2:
         return left
     stock = Counter(surname.tradition for surname in surnames)
     room: Counter[str] = Counter()
     spread: list[list[NameEntry]] = [[] for _ in pools]
     while any(left):
-        for tradition in {entry.tradition for pool in left for entry in pool}:
+        for tradition in _traditions(left):
             room[tradition] += stock[tradition] or len(surnames)
         needed = _round(left, room)
-        while any(needed):
-            for sex in range(len(left)):
-                if needed[sex]:
-                    needed[sex] -= 1
-                    spread[sex].append(_take(left, room, needed, sex))
+        for sex in _sexes_in_turn(needed):
+            needed[sex] -= 1
+            spread[sex].append(_take(left, room, needed, sex))
     return spread
+
+
+def _traditions(pools: Iterable[Iterable[NameEntry]]) -> set[str]:
+    traditions: set[str] = set()
+    for pool in pools:
+        traditions |= {entry.tradition for entry in pool}
+    return traditions
+
+
+def _sexes_in_turn(numbers: Sequence[int]) -> list[int]:
+    """Return each sex as often as its number says, in turns as long as others are left."""
+    sexes = [[sex] * number for sex, number in enumerate(numbers)]
+    return _in_turns(sexes)
 
 
 def _round(left: Sequence[Sequence[NameEntry]], room: Counter[str]) -> list[int]:
@@ -437,19 +433,36 @@ def _fits(
     """Return whether *needed* names of each sex can be taken together: Hall's condition (1935) for
     every set of sexes.
     """
-    counts = [Counter(entry.tradition for entry in pool) for pool in left]
-    sets = (
-        chosen
-        for size in range(1, len(left) + 1)
-        for chosen in combinations(range(len(left)), size)
-    )
-    return all(
-        sum(needed[sex] for sex in chosen)
-        <= sum(
-            min(places, sum(counts[sex][tradition] for sex in chosen))
-            for tradition, places in room.items()
-        )
-        for chosen in sets
+    counts = [Counter([entry.tradition for entry in pool]) for pool in left]
+    for size in range(1, len(left) + 1):
+        for sexes in combinations(range(len(left)), size):
+            places = _places(room, [counts[sex] for sex in sexes])
+            if sum(needed[sex] for sex in sexes) > places:
+                return False
+    return True
+
+
+def _places(room: Mapping[str, int], counts: Sequence[Mapping[str, int]]) -> int:
+    """Return for how many of the names that *counts* has of each tradition there is *room*."""
+    places = 0
+    for tradition, free in room.items():
+        places += min(free, sum(count[tradition] for count in counts))
+    return places
+
+
+def _full_name(first: NameEntry, last: NameEntry) -> Name:
+    """Return the name of *first* and *last*, which signals the group and, if known, the gender of
+    the first.
+    """
+    groups = {first.protected_class: first.group}
+    if first.gender in SEXES:
+        groups[GENDER] = first.gender
+    return Name(
+        first=first.name,
+        last=last.name,
+        groups=groups,
+        strength=first.strength,
+        source=first.source,
     )
 
 
@@ -463,4 +476,7 @@ def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:
 
 def _in_turns(rows: Sequence[Sequence[T]]) -> list[T]:
     """The first of each row, then the second of each, until all rows are used up."""
-    return [item for turn in zip_longest(*rows) for item in turn if item is not None]
+    items: list[T] = []
+    for turn in zip_longest(*rows):
+        items += [item for item in turn if item is not None]
+    return items

@@ -9,7 +9,7 @@ distinct tuples of names or résumés, which are the unit of evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -28,9 +28,8 @@ from pytest_fairness.design.candidates import (
     surfaces,
     values_of,
 )
-from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
-from pytest_fairness.design.signals import Condition, Signals, conditions
+from pytest_fairness.design.signals import Condition, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
 from pytest_fairness.design.templates import (
     REQUEST,
@@ -39,6 +38,7 @@ from pytest_fairness.design.templates import (
     spoken_turns,
     templates,
 )
+from pytest_fairness.design.units import Banks
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, TEXT, Ask, Cell
 
@@ -58,7 +58,12 @@ def latin_square(size: int) -> tuple[tuple[int, ...], ...]:
     Williams, Australian Journal of Scientific Research A 2:149-168: the zigzag 0, 1, k−1, 2, k−2 …
     moved on by one.
     """
-    zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]
+    zigzag = []
+    for step in range(size):
+        if step % 2:
+            zigzag.append((step + 1) // 2)
+        else:
+            zigzag.append((size - step // 2) % size)
     return tuple(tuple((place + turn) % size for place in zigzag) for turn in range(size))
 
 
@@ -92,6 +97,12 @@ class Prompted(NamedTuple):
     prompt: Template | None
     system: Template | None
     endpoint: Any
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """The slots of the prompt and of the system prompt, articles aside."""
+        texts = (text for text in (self.prompt, self.system) if text)
+        return frozenset().union(*(text.plain_slots for text in texts))
 
 
 class Steps(NamedTuple):
@@ -145,8 +156,12 @@ class PairGrid(LazyCells):
     @property
     def fewest_names(self) -> int:
         """Return how many different names the group with the fewest has."""
-        casts = [cast for scene in self.scenes for cast in scene.casts]
-        return min(len({cast[label].name for cast in casts}) for label in casts[0])
+        names: dict[str, set[str | None]] = {}
+        for scene in self.scenes:
+            for cast in scene.casts:
+                for label, person in cast.items():
+                    names.setdefault(label, set()).add(person.name)
+        return min(map(len, names.values()))
 
     @property
     def choice_size(self) -> int:
@@ -155,7 +170,7 @@ class PairGrid(LazyCells):
 
     @property
     def needs_system_prompt(self) -> bool:
-        return any(request.system for requests in self.requests.values() for request in requests)
+        return any(_tier_of(requests) == 1 for requests in self.requests.values())
 
     def cell_at(self, position: int) -> Cell:
         return self._prepared(position).cell
@@ -176,31 +191,14 @@ class PairGrid(LazyCells):
         texts, context, slugs_of_axes = self.context(choices)
         values = values_of(shown, texts)
         requests = self.requests[arm.name, template.id]
-        systems = tuple(_rendered(request.system, values) for request in requests)
+        system = _rendered(requests[-1].system, values)
         steps = None
         if arm.steps:
-            turns, first = _step_turns(arm, requests, values)
-            between = {
-                at: request.before for at, request in enumerate(requests) if at and request.before
-            }
-            steps = Steps(systems, between, first, tuple(request.endpoint for request in requests))
+            turns, steps = _steps(arm, requests, values)
         else:
             prompt = scene.templates[template_at].render(values)
-            turns = self._turns(prompt, values, spoken=systems[-1] is None)
-        # The block is the whole context: criteria and role change what is asked as much as the
-        # wording does.
-        where = [template.id]
-        for axis, part in zip(self.axes, slugs_of_axes, strict=True):
-            if len(axis) > 1:
-                where.append(part)
-        attributes: dict[str, JSON] = {"pair": " / ".join(sides), "order": slate.order}
-        attributes |= _people_of(slate, shown)
-        name_of_arm = None
-        if self.named_arms:
-            name_of_arm = arm.name
-        tier = 2
-        if any(request.system for request in requests):
-            tier = 1
+            turns = self._turns(prompt, values, spoken=system is None)
+        where = self._block(template, slugs_of_axes)
         cell = Cell(
             id=join([*where, *self._id_parts(scene, arm), slate.slug, f"p{number + 1:02d}"]),
             template=join(where),
@@ -208,14 +206,28 @@ class PairGrid(LazyCells):
             groups={},
             name=" / ".join(cast[label].name or f"{label} {number + 1}" for label in sides),
             context=context,
-            attributes=attributes,
-            system=systems[-1],
-            tier=tier,
-            arm=name_of_arm,
+            attributes={
+                "pair": " / ".join(sides),
+                "order": slate.order,
+                **_people_of(slate, shown),
+            },
+            system=system,
+            tier=_tier_of(requests),
+            arm=arm.name if self.named_arms else None,
             signal=scene.signal,
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
         return Prepared(cell, steps, slate_at * self.tuples + number)
+
+    def _block(self, template: Template, slugs_of_axes: Sequence[str]) -> list[str]:
+        """Return the parts of a block's id. It is the whole context: criteria and role change what
+        is asked as much as the wording does.
+        """
+        where = [template.id]
+        for axis, part in zip(self.axes, slugs_of_axes, strict=True):
+            if len(axis) > 1:
+                where.append(part)
+        return where
 
     def _turns(self, prompt: str, values: Mapping[str, str], *, spoken: bool) -> tuple[str, ...]:
         """Return what is sent; where it is *spoken*, a conversation takes the place of a system
@@ -241,8 +253,11 @@ def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]
     if not arm.placebo:
         return [cast[label] for label in slate.groups]
     sides = [label for label in cast if label in slate.groups]
-    places = [sides.index(label) % 2 for label in slate.groups]
-    return [scene.placebo[place][number % len(scene.placebo[0])] for place in places]
+    shown = []
+    for label in slate.groups:
+        stock = scene.placebo[sides.index(label) % 2]
+        shown.append(stock[number % len(stock)])
+    return shown
 
 
 def _rendered(template: Template | None, values: Mapping[str, str]) -> str | None:
@@ -254,139 +269,58 @@ def _rendered(template: Template | None, values: Mapping[str, str]) -> str | Non
 def _people_of(slate: Slate, shown: Sequence[Candidate]) -> dict[str, JSON]:
     """Return groups and names by their places in the list; of one person, the parts of the name."""
     attributes: dict[str, JSON] = {}
-    for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
-        attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
+    for place, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
+        attributes |= {f"group_{place}": label, f"name_{place}": candidate.name}
     first_name, _, last_name = (shown[0].name or "").partition(" ")
     if len(shown) == 1 and last_name:
         attributes |= {"first_name": first_name, "last_name": last_name}
     return attributes
 
 
-def _spoken(
-    given: Sequence[str] | None, arms: Sequence[Arm], slots: Mapping[str, str]
-) -> tuple[Template, ...]:
-    """The turns of a conversation, for arms that have neither a system prompt nor steps."""
-    turns = spoken_turns(given)
-    if turns and all(arm.system is not None or arm.steps for arm in arms):
-        raise UsageError(
-            "turns= is for what has neither a system prompt nor steps, and here everything has one"
-        )
-    for turn in turns:
-        turn.check({*slots, REQUEST})
-    return turns
+def _tier_of(requests: Iterable[Prompted]) -> int:
+    """Return 1 where a request has a system prompt, else 2."""
+    if any(request.system for request in requests):
+        return 1
+    return 2
 
 
-def _step_turns(
+def _steps(
     arm: Arm, requests: Sequence[Prompted], values: Mapping[str, str]
-) -> tuple[tuple[str, ...], str]:
-    """Return what each request of *arm* sends, and the text that the first begins with, which
+) -> tuple[tuple[str, ...], Steps]:
+    """Return what each request of *arm* sends, and its steps. The text that the first begins with
     stands in it; a later one holds the place where its text will stand.
     """
-    first = values[CANDIDATES]
-    for step in requests[0].before:
-        first = step(first)
-        if not isinstance(first, str) or not first.strip():
-            raise UsageError(
-                f"arm {arm.name!r}: a step returned {first!r}; a step takes a text and returns one"
-            )
+    first = _text_of_first(arm, requests[0], values)
     texts = (first, *(_HOLD for _ in requests[1:]))
-    turns = tuple(
-        request.prompt.render({**values, TEXT: text})
-        for request, text in zip(requests, texts, strict=True)
-        if request.prompt
-    )
+    turns = []
+    between: dict[int, Functions] = {}
+    for at, (request, text) in enumerate(zip(requests, texts, strict=True)):
+        if request.prompt:
+            turns.append(request.prompt.render({**values, TEXT: text}))
+        if at and request.before:
+            between[at] = request.before
     if any(turn.count(_HOLD) != 1 for turn in turns[1:]):
         raise UsageError(
             f"arm {arm.name!r}: {_HOLD} stands in a value of the context; take the braces out of it"
         )
-    return turns, first
+    systems = tuple(_rendered(request.system, values) for request in requests)
+    endpoints = tuple(request.endpoint for request in requests)
+    return tuple(turns), Steps(systems, between, first, endpoints)
 
 
-def expand_pairs(
-    *,
-    template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
-    candidates: object,
-    repetitions: int = 30,
-    arms: object = None,
-    system: str | None = None,
-    signal: str | Sequence[str] | None = None,
-    qualifications: object = None,
-    size: int = 2,
-    ranking: bool = False,
-    turns: Sequence[str] | None = None,
-    names: int | None = None,
-    context: Mapping[str, object] | None = None,
-    parameters: Mapping[str, JSON] | None = None,
-    seed: int = 0,
-    sample: int | None = None,
-    personas_folder: Path | None = None,
-    **axis: object,
-) -> PairGrid:
-    """Every choice of *template* × context × arms × pairs of groups in both orders.
+def _text_of_first(arm: Arm, request: Prompted, values: Mapping[str, str]) -> str:
+    """Return the list of candidates after the functions before the first *request* of *arm*."""
+    text = values[CANDIDATES]
+    for function in request.before:
+        text = function(text)
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError(
+                f"arm {arm.name!r}: a step returned {text!r}; a step takes a text and returns one"
+            )
+    return text
 
-    The arguments are those of the marker ``fairness_pairs``, as docs/designs.md lists them; any
-    keyword that is none is an axis. Repetitions are spread evenly over sets of names that are all
-    distinct; for more *names* than there are, names meet again with others. Every drawn part of a
-    *sample* is asked of all pairs, orders, conditions and arms.
 
-    Raises UsageError, with the mend, for whatever would make the experiment other than it looks.
-    """
-    check_counts(repetitions=repetitions, names=names, size=size, sample=sample)
-    parsed = templates(template)
-    groups = candidate_groups(candidates, personas_folder)
-    if size not in (1, 2, len(groups)):
-        raise UsageError(
-            f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one at a "
-            "time"
-        )
-    if isinstance(qualifications, str):
-        axis[QUALIFICATIONS] = [qualifications]
-    elif qualifications is not None:
-        axis[QUALIFICATIONS] = qualifications
-    design = PairDesign(
-        templates=parsed,
-        groups=groups,
-        axes=axes(context, axis),
-        banks=NameBanks.load(personas_folder),
-        signals=Signals.load(personas_folder),
-        size=size,
-        repetitions=repetitions,
-        names=names,
-        seed=seed,
-    )
-    rosters = design.draw(signal)
-    distinct = min(len(people) for roster in rosters.values() for people in roster.values())
-    tuples = _tuples(groups, distinct, repetitions, names)
-    chosen = arms_of(arms, personas_folder, rules=design.scrubber(rosters))
-    if chosen and system is not None:
-        raise UsageError(
-            "give the system prompt to the arms, Arm(name=..., system=...), or leave arms out"
-        )
-    all_arms = chosen or (Arm(name="single", system=system),)
-    scenes = design.scenes(rosters, tuples, placebo=any(arm.placebo for arm in all_arms))
-    slots = design.slots(scenes[0])
-    grid = PairGrid(
-        templates=parsed,
-        axes=design.axes,
-        scenes=scenes,
-        arms=all_arms,
-        named_arms=bool(chosen),
-        requests=design.check(all_arms, scenes),
-        slates=_slates(groups, size),
-        repetitions=repetitions // tuples,
-        parameters=dict(parameters or {}),
-        ranking=ranking,
-        turns=_spoken(turns, all_arms, slots),
-    )
-    if sample is None or sample >= len(grid):
-        return grid
-    radices = grid.radices[: 1 + len(design.axes)]
-    alike = "combinations of groups, order, signal condition and arm"
-    return replace(
-        grid,
-        positions=positions(radices, len(grid) // prod(radices), tuples, sample, seed, alike=alike),
-    )
-
+# ---------------------------------------------------------------- parse, draw, check
 
 #: Candidates of each group, by its label.
 Roster: TypeAlias = "Mapping[str, Sequence[Candidate]]"
@@ -394,74 +328,158 @@ Roster: TypeAlias = "Mapping[str, Sequence[Candidate]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairDesign:
-    """A design of pairs as it was declared, each argument read by itself; from it names are drawn,
-    what is sent is checked, and a grid is made.
+    """Choices between candidates as their marker declares them, each argument read by itself.
+
+    From it candidates are drawn, and what is drawn is checked, which gives the grid:
+    ``PairDesign.parse(...).draw(banks).check()``.
     """
 
     templates: tuple[Template, ...]
     groups: tuple[Group, ...]
     axes: tuple[Axis, ...]
-    banks: NameBanks
-    signals: Signals
+    arms: object
+    system: str | None
+    conditions: tuple[Condition, ...]
+    turns: tuple[Template, ...]
+    parameters: Mapping[str, JSON]
     size: int
+    ranking: bool
     repetitions: int
     names: int | None
+    sample: int | None
     seed: int
 
-    def casting(self, wanted: int) -> Casting:
-        """Return what draws so many candidates a group."""
-        return Casting(banks=self.banks, signals=self.signals, wanted=wanted, seed=self.seed)
-
-    def draw(self, signal: str | Sequence[str] | None) -> dict[Condition, Roster]:
-        """Draw the candidates of each condition of *signal*: by default the name, and words where
-        a template has a slot for them.
+    @classmethod
+    def parse(
+        cls,
+        *,
+        template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
+        candidates: object,
+        repetitions: int = 30,
+        arms: object = None,
+        system: str | None = None,
+        signal: str | Sequence[str] | None = None,
+        qualifications: object = None,
+        size: int = 2,
+        ranking: bool = False,
+        turns: Sequence[str] | None = None,
+        names: int | None = None,
+        context: Mapping[str, object] | None = None,
+        parameters: Mapping[str, JSON] | None = None,
+        seed: int = 0,
+        sample: int | None = None,
+        personas_folder: Path | None = None,
+        **axis: object,
+    ) -> PairDesign:
+        """Read the arguments of the marker ``fairness_pairs``, as docs/designs.md lists them; any
+        keyword that is none is an axis. Raises UsageError with the mend.
         """
-        if signal is None:
-            signal = "name"
-            if any(slot.startswith("demographics_") for slot in self._slots_of_templates()):
-                signal = "name+label"
-        casting = self.casting(self.names or self.repetitions)
-        return {
-            condition: casting.roster(self.groups, condition) for condition in conditions(signal)
+        check_counts(repetitions=repetitions, names=names, size=size, sample=sample)
+        parsed = templates(template)
+        groups = candidate_groups(candidates, personas_folder)
+        if size not in (1, 2, len(groups)):
+            raise UsageError(
+                f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one "
+                "at a time"
+            )
+        if isinstance(qualifications, str):
+            axis[QUALIFICATIONS] = [qualifications]
+        elif qualifications is not None:
+            axis[QUALIFICATIONS] = qualifications
+        return cls(
+            templates=parsed,
+            groups=groups,
+            axes=axes(context, axis),
+            arms=arms,
+            system=system,
+            conditions=conditions(_usual_signal(parsed) if signal is None else signal),
+            turns=spoken_turns(turns),
+            parameters=dict(parameters or {}),
+            size=size,
+            ranking=ranking,
+            repetitions=repetitions,
+            names=names,
+            sample=sample,
+            seed=seed,
+        )
+
+    def draw(self, banks: Banks) -> DrawnPairs:
+        """Draw candidates of each group under each signal condition, and set them against each
+        other. Raises UsageError where there are too few.
+
+        Repetitions are spread evenly over sets of names that are all distinct; for more ``names``
+        than there are, names meet again with others.
+        """
+        casting = self._casting(banks, self.names or self.repetitions)
+        rosters = {
+            condition: casting.roster(self.groups, condition) for condition in self.conditions
         }
-
-    def _slots_of_templates(self) -> Iterator[str]:
-        for template in self.templates:
-            yield from template.slots
-
-    def scrubber(self, rosters: Mapping[Condition, Roster]) -> RuleScrubber:
-        """Return the rules that know the names of all candidates of *rosters*."""
-        names: dict[str, None] = {}
-        for roster in rosters.values():
-            for people in roster.values():
-                names |= dict.fromkeys(person.name for person in people if person.name)
-        return RuleScrubber(self.banks, self.signals, tuple(names))
-
-    def scenes(
-        self, rosters: Mapping[Condition, Roster], tuples: int, *, placebo: bool
-    ) -> tuple[Scene, ...]:
-        """Return what each condition shows: its casts, its templates, and where an arm is a
-        *placebo* two disjoint sets of names of one group.
-        """
+        tuples = self._tuples(rosters.values())
+        arms = arms_of(self.arms, banks.folder, rules=_scrubber(banks, rosters.values()))
+        if arms and self.system is not None:
+            raise UsageError(
+                "give the system prompt to the arms, Arm(name=..., system=...), or leave arms out"
+            )
+        all_arms = arms or (Arm(name="single", system=self.system),)
+        placebo = any(arm.placebo for arm in all_arms)
         scenes = []
         for condition, roster in rosters.items():
             stock: Sequence[Candidate] = ()
             if placebo:
-                stock = self._placebo_stock(condition, tuples)
-            half = len(stock) // 2
-            scenes.append(
-                Scene(
-                    condition.name,
-                    _casts(roster, tuples),
-                    self._templates_for(roster),
-                    (stock[:half], stock[half:][:half]),
-                )
-            )
-        return tuple(scenes)
+                stock = self._placebo_stock(banks, condition, tuples)
+            scenes.append(self._scene(condition, roster, tuples, stock))
+        return DrawnPairs(
+            design=self,
+            scenes=tuple(scenes),
+            arms=all_arms,
+            named_arms=bool(arms),
+            tuples=tuples,
+        )
 
-    def _placebo_stock(self, condition: Condition, tuples: int) -> Sequence[Candidate]:
+    def _casting(self, banks: Banks, wanted: int) -> Casting:
+        """Return what draws so many candidates a group."""
+        return Casting(banks=banks, wanted=wanted, seed=self.seed)
+
+    def _tuples(self, rosters: Iterable[Roster]) -> int:
+        """Return how many distinct sets of candidates the repetitions are spread over. Raises
+        UsageError.
+        """
+        distinct = min(min(map(len, roster.values())) for roster in rosters)
+        repetitions = self.repetitions
+        given_names = min((len(group.given) for group in self.groups if group.given), default=0)
+        if given_names:
+            tuples = self._tuples_of_given(given_names)
+        elif self.names is not None:
+            tuples = min(self.names, distinct * distinct, repetitions)
+        else:
+            # No name twice, and every name as often: names that met again with others would count
+            # as evidence anew.
+            tuples = min(distinct, repetitions)
+            while repetitions % tuples:
+                tuples -= 1
+        if repetitions % tuples:
+            below = repetitions // tuples * tuples
+            raise UsageError(
+                f"repetitions={repetitions} cannot be spread evenly over {tuples} candidates a "
+                f"group: give {below} or {below + tuples}"
+            )
+        return tuples
+
+    def _tuples_of_given(self, given_names: int) -> int:
+        """The same where the test gives *given_names* candidates of each group."""
+        if self.names is not None and self.names > given_names:
+            raise UsageError(
+                f"names={self.names}, and the groups have {given_names} candidates each; give "
+                "more, or ask for fewer"
+            )
+        return min(self.names or given_names, given_names, self.repetitions)
+
+    def _placebo_stock(
+        self, banks: Banks, condition: Condition, tuples: int
+    ) -> Sequence[Candidate]:
+        """Draw candidates of one group, for two disjoint sets of them."""
         label = self.groups[0].label
-        stock = self.casting(2 * tuples).roster(self.groups[:1], condition)[label]
+        stock = self._casting(banks, 2 * tuples).roster(self.groups[:1], condition)[label]
         if len(stock) < 2:
             raise UsageError(
                 "arm 'placebo' takes two disjoint sets of names of one group, and "
@@ -470,12 +488,27 @@ class PairDesign:
             )
         return stock
 
+    def _scene(
+        self, condition: Condition, roster: Roster, tuples: int, stock: Sequence[Candidate]
+    ) -> Scene:
+        """Return what *condition* shows: its casts, its templates, and two halves of the *stock* of
+        a placebo.
+        """
+        half = len(stock) // 2
+        return Scene(
+            condition.name,
+            _casts(roster, tuples),
+            self._templates_for(roster),
+            (stock[:half], stock[half:][:half]),
+        )
+
     def _templates_for(self, roster: Roster) -> tuple[Template, ...]:
         """Return the templates; a slot of words that no candidate has goes with the comma before
         it.
         """
-        if any(person.demographics for people in roster.values() for person in people):
-            return self.templates
+        for people in roster.values():
+            if any(person.demographics for person in people):
+                return self.templates
         return tuple(
             Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
             for template in self.templates
@@ -489,45 +522,127 @@ class PairDesign:
             texts |= axis.values[0]
         return texts
 
-    def slots(self, scene: Scene) -> dict[str, str]:
-        """Return the slots that templates may have, with the texts of the first choice."""
-        people = list(scene.casts[0].values())[: self.size]
-        return values_of(people, self.first_context)
 
-    def check(
-        self, arms: Sequence[Arm], scenes: Sequence[Scene]
-    ) -> dict[tuple[str, str], tuple[Prompted, ...]]:
-        """Check templates, prompts and axes against each other; return what each arm sends of each
-        template.
+def expand_pairs(**arguments: Any) -> PairGrid:
+    """Every choice of a template × context × arms × pairs of groups in both orders.
+
+    The arguments are those of :meth:`PairDesign.parse`. Raises UsageError, with the mend, for
+    whatever would make the experiment other than it looks.
+    """
+    design = PairDesign.parse(**arguments)
+    return design.draw(Banks.load(arguments.get("personas_folder"))).check()
+
+
+def _usual_signal(parsed: Iterable[Template]) -> str:
+    """Return what conveys the groups by default: the name, and words where a template has a slot
+    for them.
+    """
+    for template in parsed:
+        if any(slot.startswith("demographics_") for slot in template.slots):
+            return "name+label"
+    return "name"
+
+
+def _scrubber(banks: Banks, rosters: Iterable[Roster]) -> RuleScrubber:
+    """Return the rules that know the names of all candidates of *rosters*."""
+    names: dict[str, None] = {}
+    for roster in rosters:
+        for people in roster.values():
+            names |= dict.fromkeys(person.name for person in people if person.name)
+    return RuleScrubber(banks.names, banks.signals, tuple(names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnPairs:
+    """A design with the candidates drawn for it: under each signal condition as many casts, sets of
+    candidates that meet, as ``tuples`` says. ``named_arms``: the test has arms.
+    """
+
+    design: PairDesign
+    scenes: tuple[Scene, ...]
+    arms: tuple[Arm, ...]
+    named_arms: bool
+    tuples: int
+
+    def check(self) -> PairGrid:
+        """Return the grid. Raises UsageError where templates, prompts, axes and candidates do not
+        fit each other.
+
+        Every drawn part of a sample is asked of all pairs, orders, conditions and arms.
         """
-        slots = self.slots(scenes[0])
-        for template in self.templates:
-            _check_slots(template, slots, self.size)
-        requests = {
+        design = self.design
+        for template in design.templates:
+            _check_slots(template, self._slots, design.size)
+        requests = self._requests()
+        self._check_axes(requests)
+        _check_swap(self.scenes, design.first_context)
+        self._check_turns()
+        grid = PairGrid(
+            templates=design.templates,
+            axes=design.axes,
+            scenes=self.scenes,
+            arms=self.arms,
+            named_arms=self.named_arms,
+            requests=requests,
+            slates=_slates(design.groups, design.size),
+            repetitions=design.repetitions // self.tuples,
+            parameters=design.parameters,
+            ranking=design.ranking,
+            turns=design.turns,
+        )
+        sample = design.sample
+        if sample is None or sample >= len(grid):
+            return grid
+        blocks = grid.radices[: 1 + len(design.axes)]
+        units = len(grid) // prod(blocks)
+        alike = "combinations of groups, order, signal condition and arm"
+        drawn = positions(blocks, units, self.tuples, sample, design.seed, alike=alike)
+        return replace(grid, positions=drawn)
+
+    @property
+    def _slots(self) -> dict[str, str]:
+        """The slots that templates may have, with the texts of the first choice."""
+        people = list(self.scenes[0].casts[0].values())[: self.design.size]
+        return values_of(people, self.design.first_context)
+
+    def _requests(self) -> dict[tuple[str, str], tuple[Prompted, ...]]:
+        """Return what each arm sends of each template. Raises UsageError for a slot that nothing
+        fills.
+        """
+        slots = self._slots
+        return {
             (arm.name, template.id): _requests(arm, template, slots)
-            for arm in arms
-            for template in self.templates
+            for arm in self.arms
+            for template in self.design.templates
         }
+
+    def _check_axes(self, requests: Mapping[tuple[str, str], Sequence[Prompted]]) -> None:
+        """Raise UsageError for an axis that no template and no prompt has a slot for."""
         used: set[str] = set()
-        for template in self.templates:
+        for template in self.design.templates:
             used |= template.plain_slots
         for sent in requests.values():
             for request in sent:
-                for prompt in (request.prompt, request.system):
-                    if prompt:
-                        used |= prompt.plain_slots
-        self._check_axes(frozenset(used))
-        _check_swap(scenes, self.first_context)
-        return requests
-
-    def _check_axes(self, used: frozenset[str]) -> None:
-        """Raise UsageError for an axis that no template and no prompt has a slot for."""
+                used |= request.slots
         lists_candidates = any(
             slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used
         )
-        for axis in self.axes:
+        for axis in self.design.axes:
             if axis.name != QUALIFICATIONS or not lists_candidates:
                 axis.check_used(used)
+
+    def _check_turns(self) -> None:
+        """Raise UsageError for turns of a conversation where every arm has a system prompt or
+        steps, and for a slot in them that nothing fills.
+        """
+        turns = self.design.turns
+        if turns and all(arm.system is not None or arm.steps for arm in self.arms):
+            raise UsageError(
+                "turns= is for what has neither a system prompt nor steps, and here everything has "
+                "one"
+            )
+        for turn in turns:
+            turn.check({*self._slots, REQUEST})
 
 
 def _slates(groups: Sequence[Group], size: int) -> tuple[Slate, ...]:
@@ -547,39 +662,14 @@ def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast,
     on by a place.
     """
     size = min(map(len, roster.values()))
-    return tuple(
-        {
-            label: people[(number + at * (number // size)) % size]
-            for at, (label, people) in enumerate(roster.items())
-        }
-        for number in range(count)
-    )
-
-
-def _tuples(groups: Sequence[Group], distinct: int, repetitions: int, names: int | None) -> int:
-    """Return how many distinct sets of candidates the repetitions are spread over, where a group
-    has
-    *distinct* ones.
-    """
-    given_names = min((len(group.given) for group in groups if group.given), default=0)
-    if given_names and names is not None and names > given_names:
-        raise UsageError(
-            f"names={names}, and the groups have {given_names} candidates each; give more, or ask for fewer"
-        )
-    if given_names or names is not None:
-        tuples = min(names or given_names, given_names or distinct * distinct, repetitions)
-    else:
-        # No name twice, and every name as often: names that met again with others would count as
-        # evidence anew.
-        tuples = next(n for n in range(min(distinct, repetitions), 0, -1) if repetitions % n == 0)
-    if repetitions % tuples:
-        below = repetitions // tuples * tuples
-        raise UsageError(
-            f"repetitions={repetitions} cannot be spread evenly over {tuples} candidates a group: "
-            f"give {below} or "
-            f"{below + tuples}"
-        )
-    return tuples
+    casts = []
+    for number in range(count):
+        rounds = number // size
+        cast = {}
+        for place, (label, people) in enumerate(roster.items()):
+            cast[label] = people[(number + place * rounds) % size]
+        casts.append(cast)
+    return tuple(casts)
 
 
 def _requests(arm: Arm, template: Template, slots: Mapping[str, str]) -> tuple[Prompted, ...]:
@@ -587,32 +677,41 @@ def _requests(arm: Arm, template: Template, slots: Mapping[str, str]) -> tuple[P
     the known *slots*.
     """
     steps = arm.steps or (Ask(),)
-    prompts: list[Prompted] = []
+    requests: list[Prompted] = []
     before: list[Callable[[str], str]] = []
     for at, step in enumerate(steps):
         if not isinstance(step, Ask):
             before.append(step)
             continue
-        prompt = None
-        if step.prompt is not None:
-            prompt = Template(f"{arm.name}.step{at}", step.prompt)
-        if arm.steps and (prompt is None or (step.fallback and prompt.missing({*slots, TEXT}))):
-            prompt = _with_text(template)
-        # The arm's own system prompt belongs to its last request.
-        if step.system is None and at == len(steps) - 1:
-            text = arm.system
-        else:
-            text = step.system
-        system = None
-        if text is not None:
-            system = Template(f"{arm.name}.system", text)
+        prompt = _prompt_of(arm, at, template, slots)
         if prompt is not None:
             prompt.check({*slots, TEXT})
-        if system is not None:
+        system = None
+        text = step.system
+        # The arm's own system prompt belongs to its last request.
+        if text is None and at == len(steps) - 1:
+            text = arm.system
+        if text is not None:
+            system = Template(f"{arm.name}.system", text)
             system.check(slots)
-        prompts.append(Prompted(tuple(before), prompt, system, step.endpoint))
+        requests.append(Prompted(tuple(before), prompt, system, step.endpoint))
         before = []
-    return tuple(prompts)
+    return tuple(requests)
+
+
+def _prompt_of(arm: Arm, at: int, template: Template, slots: Mapping[str, str]) -> Template | None:
+    """Return the prompt of the request at step *at*, None for the test's own: that of the step, or
+    *template* with the step's text in place of its candidates.
+    """
+    if not arm.steps:
+        return None
+    step = arm.steps[at]
+    if not isinstance(step, Ask) or step.prompt is None:
+        return _with_text(template)
+    prompt = Template(f"{arm.name}.step{at}", step.prompt)
+    if step.fallback and prompt.missing({*slots, TEXT}):
+        return _with_text(template)
+    return prompt
 
 
 def _with_text(template: Template) -> Template:
@@ -620,15 +719,15 @@ def _with_text(template: Template) -> Template:
     the last.
     """
     lines = template.text.split("\n")
-    at = [
-        number
-        for number, line in enumerate(lines)
-        if any(
-            slot == CANDIDATES or _NUMBERED.fullmatch(slot)
-            for slot in re.findall(r"\{(\w+)\}", line)
-        )
-    ]
-    return Template(template.id, "\n".join([*lines[: at[0]], _HOLD, *lines[at[-1] + 1 :]]))
+    listing = [number for number, line in enumerate(lines) if _lists_candidates(line)]
+    before = lines[: listing[0]]
+    after = lines[listing[-1] + 1 :]
+    return Template(template.id, "\n".join([*before, _HOLD, *after]))
+
+
+def _lists_candidates(line: str) -> bool:
+    slots = re.findall(r"\{(\w+)\}", line)
+    return CANDIDATES in slots or any(map(_NUMBERED.fullmatch, slots))
 
 
 def _check_slots(template: Template, values: Mapping[str, str], size: int) -> None:
@@ -638,31 +737,32 @@ def _check_slots(template: Template, values: Mapping[str, str], size: int) -> No
     if numbered and int(numbered["number"]) > size:
         raise UsageError(
             f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take "
-            "it out, or give "
-            "size=…"
+            "it out, or give size=…"
         )
     template.check(values)
     for number in range(1, size + 1):
-        if not {CANDIDATES, *(f"{place}_{number}" for place in _PLACES)} & set(template.slots):
+        places = {f"{place}_{number}" for place in _PLACES}
+        if not (places | {CANDIDATES}) & set(template.slots):
             raise UsageError(
                 f"template {template.id!r} has no place for candidate {number}: write "
-                f"{{name_{number}}} or "
-                f"{{candidate_{number}}}, or {{{CANDIDATES}}} for the whole list"
+                f"{{name_{number}}} or {{candidate_{number}}}, or {{{CANDIDATES}}} for the whole "
+                "list"
             )
 
 
 def _check_swap(scenes: Iterable[Scene], context: Mapping[str, str]) -> None:
     """No two candidates of one choice may read the same: there would be nothing to choose between."""
-    for signal, cast in ((scene.signal, cast) for scene in scenes for cast in scene.casts):
-        seen: dict[str, str] = {}
-        for label, candidate in cast.items():
-            text = candidate.slots(0, context)["candidate"]
-            if seen.setdefault(text, label) != label:
-                raise UsageError(
-                    f"signal {signal!r}: {seen[text]!r} and {label!r} have the same text "
-                    f"({text[:60]!r}), so "
-                    "the swap changes nothing; give other names, or say signal='name+label'"
-                )
+    for scene in scenes:
+        for cast in scene.casts:
+            seen: dict[str, str] = {}
+            for label, candidate in cast.items():
+                text = candidate.slots(0, context)["candidate"]
+                if seen.setdefault(text, label) != label:
+                    raise UsageError(
+                        f"signal {scene.signal!r}: {seen[text]!r} and {label!r} have the same text "
+                        f"({text[:60]!r}), so the swap changes nothing; give other names, or say "
+                        "signal='name+label'"
+                    )
 
 
 def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
@@ -675,8 +775,10 @@ def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid |
     if any(arm.placebo for arm in grid.arms):
         return None
     twice = 2 * grid.tuples
+    banks = Banks.load(arguments.get("personas_folder"))
+    design = PairDesign.parse(**arguments)
     try:
-        wider = expand_pairs(**{**arguments, "names": twice, "repetitions": twice, "sample": None})
+        wider = replace(design, names=twice, repetitions=twice, sample=None).draw(banks).check()
     except UsageError:
         return None
     used: set[tuple[str, str | None]] = set()

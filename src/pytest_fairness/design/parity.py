@@ -60,8 +60,7 @@ class Parity:
             shortest, *_, longest = sorted(self.rows, key=lambda row: row.characters)
             unequal = (
                 f"unequal length: the texts of {longest.label} have {longest.characters:.0f} "
-                "characters on average, "
-                f"those of {shortest.label} {shortest.characters:.0f}"
+                f"characters on average, those of {shortest.label} {shortest.characters:.0f}"
             )
             notes.insert(0, unequal)
         return tuple(notes)
@@ -73,7 +72,9 @@ def group_parity(cells: Iterable[Cell], by: str) -> Parity:
     Raises UsageError where no cell has *by*, and where two groups have the same texts: the swap
     changed nothing.
     """
-    texts = [(group, text, text) for cell in cells for group, text in _texts(cell, by)]
+    texts = []
+    for cell in cells:
+        texts += [(group, text, text) for group, text in _texts(cell, by)]
     if not texts:
         raise UsageError(f"by={by!r}: no cell has this protected class")
     alike = "are the same, so the swap changes nothing; check the slots of the template"
@@ -106,7 +107,9 @@ def _parity(entries: Iterable[tuple[str, str, Hashable]], what: str, alike: str)
             raise UsageError(f"{what} {other!r} and {label!r} {alike}")
     rows = []
     for label, members in texts.items():
-        slips = dict.fromkeys(slip for text in dict.fromkeys(members) for slip in _slips(text))
+        slips: dict[str, None] = {}
+        for text in dict.fromkeys(members):
+            slips |= dict.fromkeys(_slips(text))
         rows.append(TextParity(label, fmean(map(len, members)), tuple(slips)))
     return Parity(tuple(rows))
 
@@ -115,17 +118,20 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
     if by in cell.groups:
         yield cell.groups[by], cell.prompt
     elif by == "group":
-        lines = cell.turns[0].splitlines()
         for place in range(1, 27):
             group = cell.attributes.get(f"group_{place}")
-            name = cell.attributes.get(f"name_{place}")
             if not isinstance(group, str):
                 return
-            lines_of_name = [line for line in lines if isinstance(name, str) and name in line]
-            yield (
-                group,
-                re.sub(r"^\s*\d+[.)]\s*", "", lines_of_name[0]) if lines_of_name else cell.turns[0],
-            )
+            yield group, _line_of(cell.turns[0], cell.attributes.get(f"name_{place}"))
+
+
+def _line_of(text: str, name: object) -> str:
+    """Return the first line of *text* that holds *name*, without its number; else all of it."""
+    if isinstance(name, str):
+        for line in text.splitlines():
+            if name in line:
+                return re.sub(r"^\s*\d+[.)]\s*", "", line)
+    return text
 
 
 def _slips(text: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -41,7 +41,10 @@ _OWN_WORDS = tuple(category for category in QUOTAS if category not in ("age", "e
 
 def age_band(age: int) -> str:
     """The career stage of an age in years; ages beyond the bands fall into the nearest."""
-    return next((band for band, (_, last) in AGE_BANDS.items() if age <= last), "late_career")
+    for band, (_, last) in AGE_BANDS.items():
+        if age <= last:
+            return band
+    return "late_career"
 
 
 def gap_band(months: int) -> str:
@@ -109,7 +112,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
         if not 0 <= self.employment_gap_months <= 240:
             raise InvalidEntry(f"persona {self.id}: a gap of {self.employment_gap_months} months")
-        for name, score in ((name, getattr(self, name)) for name in SCORES):
+        for name in SCORES:
+            score = getattr(self, name)
             if not 1.0 <= score <= 5.0:
                 raise InvalidEntry(f"persona {self.id}: {name} is {score}, outside 1.0 to 5.0")
 
@@ -128,6 +132,10 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def slots(self) -> dict[str, str]:
         """Every attribute but the id, as text for its slot."""
         return {name: str(getattr(self, name)) for name in self.__struct_fields__ if name != "id"}
+
+    def has(self, name: str, accepted: Collection[object]) -> bool:
+        """Return whether the attribute *name*, or the group of that name, is one of *accepted*."""
+        return getattr(self, name) in accepted or self.groups.get(name) in accepted
 
 
 class PersonaMatrix(tuple[Persona, ...]):
@@ -162,15 +170,13 @@ class PersonaMatrix(tuple[Persona, ...]):
                     f"personas have no {name!r} (they have: "
                     f"{listed(fields)}){did_you_mean(name, fields)}"
                 )
-            accepted = [wanted] if isinstance(wanted, (str, int, float)) else wanted
-            left = [
-                p for p in left if getattr(p, name) in accepted or p.groups.get(name) in accepted
-            ]
+            accepted: Collection[object] = [wanted]
+            if not isinstance(wanted, (str, int, float)):
+                accepted = wanted
+            left = [persona for persona in left if persona.has(name, accepted)]
         if not left:
-            raise UsageError(
-                "no persona has "
-                + ", ".join(f"{name}={value!r}" for name, value in attributes.items())
-            )
+            wishes = (f"{name}={value!r}" for name, value in attributes.items())
+            raise UsageError(f"no persona has {', '.join(wishes)}")
         return PersonaMatrix(left)
 
     def counts(self, category: str) -> dict[str, int]:

@@ -65,12 +65,7 @@ class RuleScrubber:
         text = _AGE.sub("[age]", text)
         text = _EMPTY_PART.sub("", text)
         text = _PRONOUN.sub(lambda match: _cased(_PRONOUNS[match[0].lower()], match[0]), text)
-        return _BEFORE.sub(
-            lambda match: _cased(
-                "their" if match["next"] else _ALONE[match["word"].lower()], match[0]
-            ),
-            text,
-        )
+        return _BEFORE.sub(_possessive, text)
 
     def _without_names(self, text: str) -> str:
         labels: dict[str, str] = {}
@@ -84,12 +79,8 @@ class RuleScrubber:
         for name, candidate in labels.items():
             for part in name.split():
                 if len(part.strip(".")) > 1:
-                    text = re.sub(
-                        rf"\b{re.escape(part)}\b(?!\s+[a-z]*\d)",
-                        candidate,
-                        text,
-                        flags=re.IGNORECASE,
-                    )
+                    mention = rf"\b{re.escape(part)}\b(?!\s+[a-z]*\d)"
+                    text = re.sub(mention, candidate, text, flags=re.IGNORECASE)
         return text
 
     @cached_property
@@ -107,19 +98,29 @@ class RuleScrubber:
 
     @cached_property
     def _phrases(self) -> re.Pattern[str]:
-        kinds = self.signals.kinds.values()
-        groups = ((kind, group) for kind in kinds for group in kind.words if group != CONTROL)
-        phrases = {phrase for kind, group in groups for phrase in kind.phrases(group)}
-        # As written, or with a capital: "White" states an ethnicity, "a white paper" does not.
-        stated = {*phrases, *(phrase[:1].upper() + phrase[1:] for phrase in phrases)} - _ORDINARY
+        stated: set[str] = set()
+        for kind in self.signals.kinds.values():
+            for group in kind.words.keys() - {CONTROL}:
+                phrases = kind.phrases(group)
+                # As written, or with a capital: "White" states an ethnicity, "a white paper" does
+                # not.
+                stated.update(phrases)
+                stated.update(phrase[:1].upper() + phrase[1:] for phrase in phrases)
         alone = rf"(?<=[,(]\s)(?:{_any(_ORDINARY)})(?=\s*(?:[,.;)\n]|$))"
-        return re.compile(rf"(?<!\w)(?:{_any(stated)})(?!\w)|{alone}")
+        return re.compile(rf"(?<!\w)(?:{_any(stated - _ORDINARY)})(?!\w)|{alone}")
 
 
 def _any(texts: Iterable[str]) -> str:
     """Any of *texts*, the longest first, with any white space where they have some."""
     ordered = sorted(set(texts), key=lambda text: (-len(text), text))
-    return "|".join(r"\s+".join(re.escape(word) for word in text.split()) for text in ordered)
+    return "|".join(r"\s+".join(map(re.escape, text.split())) for text in ordered)
+
+
+def _possessive(match: re.Match[str]) -> str:
+    """Return ``their`` before a word, else the form that stands alone, in the case of *match*."""
+    if match["next"]:
+        return _cased("their", match[0])
+    return _cased(_ALONE[match["word"].lower()], match[0])
 
 
 def _cased(word: str, like: str) -> str:

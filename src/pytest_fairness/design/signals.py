@@ -8,11 +8,11 @@ form, which names no group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -44,11 +44,8 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise InvalidEntry("groups: give at least one")
         for group, by_gender in self.words.items():
             for phrases in by_gender.values():
-                if (
-                    not phrases
-                    or len(set(phrases)) != len(phrases)
-                    or not all(map(str.strip, phrases))
-                ):
+                differ = len(set(phrases)) == len(phrases)
+                if not phrases or not differ or not all(map(str.strip, phrases)):
                     raise InvalidEntry(f"{group}: give one or more different phrases")
 
     @property
@@ -56,25 +53,28 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Group (and control) → gender → phrases; the gender is "" where the phrases say the same
         of all.
         """
-        if self.control is None:
-            given = self.groups
-        else:
-            given = {**self.groups, CONTROL: self.control}
-        by_gender = {
-            group: words_ if isinstance(words_, dict) else {"": words_}
-            for group, words_ in given.items()
-        }
-        return {
-            group: {
-                gender: (words_of_gender,) if isinstance(words_of_gender, str) else words_of_gender
-                for gender, words_of_gender in words_.items()
-            }
-            for group, words_ in by_gender.items()
-        }
+        given: dict[str, Phrases | dict[str, Phrases]] = dict(self.groups)
+        if self.control is not None:
+            given[CONTROL] = self.control
+        return {group: _by_gender(words) for group, words in given.items()}
 
     def phrases(self, group: str) -> tuple[str, ...]:
         """All phrases of *group*, whatever the gender."""
-        return tuple(dict.fromkeys(phrase for own in self.words[group].values() for phrase in own))
+        phrases: dict[str, None] = {}
+        for phrases_of_gender in self.words[group].values():
+            phrases |= dict.fromkeys(phrases_of_gender)
+        return tuple(phrases)
+
+
+def _by_gender(words: Phrases | dict[str, Phrases]) -> dict[str, tuple[str, ...]]:
+    """Return the phrases of each gender in *words*, under "" where they say the same of all."""
+    given = words
+    if not isinstance(given, dict):
+        given = {"": given}
+    by_gender: dict[str, tuple[str, ...]] = {}
+    for gender, phrases in given.items():
+        by_gender[gender] = (phrases,) if isinstance(phrases, str) else phrases
+    return by_gender
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Signals:
 
     def kinds_of(self, protected_class: str) -> tuple[str, ...]:
         """The kinds of signal for a class; ``label`` first."""
-        return tuple(kind for known_class, kind in self.kinds if known_class == protected_class)
+        return tuple(kind for class_of_kind, kind in self.kinds if class_of_kind == protected_class)
 
     def groups(self, protected_class: str, kind: str = LABEL) -> tuple[str, ...]:
         """The groups, without the control. Raises UsageError for an unknown class or kind."""
@@ -110,32 +110,35 @@ class Signals:
         """
         words = self._kind(protected_class, kind).words
         if group not in words:
-            others = [
-                other
-                for other in self.kinds_of(protected_class)
-                if group in self.groups(protected_class, other)
-            ]
-            if others:
-                hint = f"; it has words of the kind {listed(others)}"
-            else:
-                hint = did_you_mean(group, words)
             raise UsageError(
                 f"no {kind} is known for the {protected_class} group {group!r} (known: "
-                f"{listed(words)}){hint}"
+                f"{listed(words)}){self._meant(protected_class, group, words)}"
             )
         by_gender = words[group]
         key = gender
         if "" in by_gender:
             key = ""
         if key not in by_gender:
+            which = "is not known"
+            if gender:
+                which = f"is {gender}"
             raise UsageError(
                 f"the words of {kind} for the {protected_class} group {group!r} depend on the "
-                "gender, which "
-                f"{f'is {gender}' if gender else 'is not known'}: cross the two, "
-                "groups={'gender': "
+                f"gender, which {which}: cross the two, groups={{'gender': "
                 f"{sorted(by_gender)}, {protected_class!r}: …}}, with signal='name+{kind}'"
             )
         return by_gender[key]
+
+    def _meant(self, protected_class: str, group: str, groups: Collection[str]) -> str:
+        """Return which kinds have words for *group*, else which of *groups* is close to it."""
+        others = [
+            kind
+            for kind in self.kinds_of(protected_class)
+            if group in self.groups(protected_class, kind)
+        ]
+        if others:
+            return f"; it has words of the kind {listed(others)}"
+        return did_you_mean(group, groups)
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
         kinds = self.kinds_of(protected_class)
@@ -149,18 +152,18 @@ class Signals:
         raise UsageError(
             f"unknown protected class {protected_class!r} (known: {listed(self.protected_classes)})"
             f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own "
-            "give its values, "
-            f"groups={{{protected_class!r}: {{'group_a': ['text'], 'group_b': ['text']}}}}"
+            f"give its values, groups={{{protected_class!r}: {{'group_a': ['text'], 'group_b': ['text']}}}}"
         )
 
 
 def _read_signals(folder: Path | None) -> Signals:
-    folders = [shipped_folder(), *([] if folder is None else [folder])]
-    files = {
-        path.name.replace(".only", "")
-        for each in folders
-        for path in (each / "signals").glob("*.yaml")
-    }
+    """The signals of our files, with those of *folder* laid over them."""
+    folders = [shipped_folder()]
+    if folder is not None:
+        folders.append(folder)
+    files: set[str] = set()
+    for each in folders:
+        files.update(path.name.replace(".only", "") for path in (each / "signals").glob("*.yaml"))
     kinds: dict[tuple[str, str], SignalKind] = {}
     for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
         for path in filter(Path.is_file, layers(relative, folder)):
@@ -168,16 +171,24 @@ def _read_signals(folder: Path | None) -> Signals:
                 key = (name, LABEL)
                 if relative != "labels.yaml":
                     key = (path.stem.removesuffix(".only"), name)
-                ours = kinds.setdefault(key, kind)
-                if ours is not kind:
-                    kinds[key] = msgspec.structs.replace(
-                        ours,
-                        groups={**ours.groups, **kind.groups},
-                        control=ours.control if kind.control is None else kind.control,
-                        source=f"{ours.source}; {kind.source}",
-                        note=kind.note or ours.note,
-                    )
+                kinds[key] = _laid_over(kinds.get(key), kind)
     return Signals(kinds)
+
+
+def _laid_over(ours: SignalKind | None, theirs: SignalKind) -> SignalKind:
+    """Return *ours* with what *theirs* adds or says otherwise."""
+    if ours is None:
+        return theirs
+    control = theirs.control
+    if control is None:
+        control = ours.control
+    return msgspec.structs.replace(
+        ours,
+        groups={**ours.groups, **theirs.groups},
+        control=control,
+        source=f"{ours.source}; {theirs.source}",
+        note=theirs.note or ours.note,
+    )
 
 
 @cache
@@ -198,23 +209,26 @@ class Condition:
 
 def conditions(signal: object) -> tuple[Condition, ...]:
     """``name``, ``label``, ``name+label``, ``pronoun``, a kind of signal, or a list of those."""
-    items = signal
+    items: Sequence[Any] = ()
     if isinstance(signal, str):
         items = [signal]
-    if (
-        not isinstance(items, Sequence)
-        or not items
-        or not all(isinstance(item, str) for item in items)
-    ):
+    elif isinstance(signal, Sequence):
+        items = signal
+    if not items or not all(isinstance(item, str) for item in items):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
     refuse_twice("signal: the condition", items)
-    made = []
-    for item in items:
-        parts = [part.strip() for part in item.split("+")]
-        kinds = [part for part in parts if part != "name"]
-        if not all(parts) or len(kinds) > 1 or len(parts) > len({*parts}):
-            raise UsageError(
-                f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'"
-            )
-        made.append(Condition(item, "name" in parts, kinds[0] if kinds else None))
-    return tuple(made)
+    return tuple(map(_condition, items))
+
+
+def _condition(text: str) -> Condition:
+    """Return the condition that *text* names. Raises UsageError."""
+    parts = [part.strip() for part in text.split("+")]
+    kinds = [part for part in parts if part != "name"]
+    if not all(parts) or len(kinds) > 1 or len(parts) > len({*parts}):
+        raise UsageError(
+            f"signal {text!r}: give 'name', one kind such as 'label', or both as 'name+label'"
+        )
+    kind = None
+    if kinds:
+        kind = kinds[0]
+    return Condition(text, "name" in parts, kind)

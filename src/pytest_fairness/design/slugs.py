@@ -48,12 +48,12 @@ def slugs(texts: Iterable[str]) -> dict[str, str]:
     order.
     """
     distinct = list(dict.fromkeys(texts))
-    readable = {text: slug(text) for text in distinct}
-    meeting = Counter(readable.values())
-    return {
-        text: part if meeting[part] == 1 else f"{part}_{digest(text)}"
-        for text, part in readable.items()
-    }
+    parts = {text: slug(text) for text in distinct}
+    meeting = Counter(parts.values())
+    for text, part in parts.items():
+        if meeting[part] > 1:
+            parts[text] = f"{part}_{digest(text)}"
+    return parts
 
 
 def join(parts: Iterable[str]) -> str:

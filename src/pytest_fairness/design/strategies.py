@@ -46,30 +46,29 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     source: str = ""
 
     def __post_init__(self) -> None:
-        why = None
-        if not is_slug(self.name) or self.name in (DIRECT, "none"):
-            why = "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
-        elif not self.turns or not all(
-            isinstance(turn, str) and turn.strip() for turn in self.turns
-        ):
-            why = "turns is a list of one or more texts"
-        elif any(
-            sum(turn.count(_REQUEST) for turn in turns) != 1
-            for turns in (self.turns, self.alone)
-            if turns
-        ):
-            why = f"{_REQUEST} stands exactly once, where the test's prompt belongs"
-        elif any(_OTHER in turn for turn in self.alone) or (self.compares and not self.alone):
-            why = (
-                f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without "
-                f"{_OTHER}"
-            )
+        why = self._fault()
         try:
             re.compile(self.objections)
         except re.error as error:
             why = f"objections is no regular expression: {error}"
         if why is not None:
             raise InvalidEntry(f"strategy {self.name!r}: {why}")
+
+    def _fault(self) -> str | None:
+        """Return what is wrong with the name or the turns; None where nothing is."""
+        if not is_slug(self.name) or self.name in (DIRECT, "none"):
+            return "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
+        if not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
+            return "turns is a list of one or more texts"
+        for turns in filter(None, (self.turns, self.alone)):
+            if sum(turn.count(_REQUEST) for turn in turns) != 1:
+                return f"{_REQUEST} stands exactly once, where the test's prompt belongs"
+        if any(_OTHER in turn for turn in self.alone) or (self.compares and not self.alone):
+            return (
+                f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without "
+                f"{_OTHER}"
+            )
+        return None
 
     @property
     def compares(self) -> bool:

@@ -5,6 +5,7 @@ sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
@@ -22,30 +23,19 @@ def structured_answer(given: object) -> dict[str, JSON]:
     """
     if given is None:
         return {}
-    if (
-        not isinstance(given, Mapping)
-        or len(given) != 1
-        or not isinstance(key := next(iter(given)), str)
-    ):
+    key = None
+    if isinstance(given, Mapping) and len(given) == 1:
+        (key,) = given
+    if not isinstance(given, Mapping) or not isinstance(key, str):
         raise UsageError(f"answer={given!r:.60}: give one key and what may stand there: {_EXAMPLE}")
-    values = given[key]
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        values = list(values)
-    else:
-        values = []
+    values: list[Any] = []
+    if isinstance(given[key], Sequence) and not isinstance(given[key], str):
+        values = list(given[key])
     schema: dict[str, JSON]
-    if (
-        len(values) == 2
-        and all(type(value) is int for value in values)
-        and 0 < values[1] - values[0] <= _LONGEST
-    ):
+    if _is_range(values):
         # One by one: not every provider takes a minimum and a maximum.
         schema = {"type": "integer", "enum": list(range(values[0], values[1] + 1))}
-    elif (
-        len(values) > 1
-        and len({*map(str, values)}) == len(values)
-        and all(isinstance(value, str) for value in values)
-    ):
+    elif _are_labels(values):
         schema = {"type": "string", "enum": values}
     else:
         raise UsageError(
@@ -60,3 +50,16 @@ def structured_answer(given: object) -> dict[str, JSON]:
             "json_schema": {"name": "answer", "strict": True, "schema": whole},
         }
     }
+
+
+def _is_range(values: Sequence[Any]) -> bool:
+    """Return whether *values* are the ends of a range of whole numbers that is not too long."""
+    if len(values) != 2 or not all(type(value) is int for value in values):
+        return False
+    return 0 < int(values[1] - values[0]) <= _LONGEST
+
+
+def _are_labels(values: Sequence[Any]) -> bool:
+    """Return whether *values* are two or more different texts."""
+    differ = len({*map(str, values)}) == len(values)
+    return len(values) > 1 and differ and all(isinstance(value, str) for value in values)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -83,10 +84,10 @@ class Template:
 
     def missing(self, slots: Collection[str]) -> str | None:
         """The first slot that none of *slots* fills, by itself or with an article in front."""
-        return next(
-            (slot for slot in self.slots if slot not in slots and base_slot(slot) not in slots),
-            None,
-        )
+        for slot in self.slots:
+            if slot not in slots and base_slot(slot) not in slots:
+                return slot
+        return None
 
     def check(self, slots: Collection[str]) -> None:
         """Raise UsageError for a slot that none of *slots* fills."""
@@ -129,9 +130,7 @@ class Template:
                 text = values.get(base_slot(slot))
                 if text is None:
                     raise UsageError(f"template {self.id!r}: no value for the slot {match[0]}")
-                if text:
-                    before = article(text)
-                    text = f"{before.capitalize() if slot[0] == 'A' else before} {text}"
+                text = _with_article(text, capital=slot[0] == "A")
             start = match.start() + grown
             spans.append((slot, start, start + len(text)))
             grown += len(text) - len(match[0])
@@ -163,30 +162,33 @@ def templates(
     A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none, for two
     of one id or text, and for whatever a single template is refused for.
     """
-    named = isinstance(source, Mapping)
-    several = [source] if isinstance(source, (str, Path, Template)) else source
-    items = (
-        several.items()
-        if isinstance(several, Mapping)
-        else ((f"t{n}", item) for n, item in enumerate(several, 1))
-    )
-    made = []
-    for id_, item in items:
-        if isinstance(item, Path):
-            made.append(read_template(item, id_ if named else None))
-        elif isinstance(item, str):
-            made.append(Template(id_, item))
-        elif isinstance(item, Template) and not named:
-            made.append(item)
-        else:
-            raise UsageError(
-                f"template {id_!r} is {type(item).__name__}; give a text, a Path or a Template"
-            )
+    if isinstance(source, Mapping):
+        made = [_template(id_, given) for id_, given in source.items()]
+    else:
+        several = source
+        if isinstance(several, (str, Path, Template)):
+            several = [several]
+        made = [_template(None, given, place) for place, given in enumerate(several, start=1)]
     if not made:
         raise UsageError("template: the list is empty; give at least one prompt text")
     refuse_twice("template: the id", (template.id for template in made))
     refuse_twice("template: the same text", (template.text for template in made))
     return tuple(made)
+
+
+def _template(id_: str | None, given: object, place: int = 0) -> Template:
+    """Return the template *given* under *id_*, or at a *place* of a list. Raises UsageError."""
+    if isinstance(given, Path):
+        return read_template(given, id_)
+    if isinstance(given, Template) and id_ is None:
+        return given
+    if id_ is None:
+        id_ = f"t{place}"
+    if not isinstance(given, str):
+        raise UsageError(
+            f"template {id_!r} is {type(given).__name__}; give a text, a Path or a Template"
+        )
+    return Template(id_, given)
 
 
 # ---------------------------------------------------------------- words that follow a value
@@ -226,6 +228,11 @@ def pronouns(text: str) -> dict[str, str]:
 
     Raises UsageError for anything else.
     """
+    return dict(_pronoun_slots(text))
+
+
+@cache
+def _pronoun_slots(text: str) -> Mapping[str, str]:
     parts = tuple(part.strip().lower() for part in text.split("/"))
     if len(parts) == len(_CASES) and all(parts):
         forms = parts
@@ -236,10 +243,14 @@ def pronouns(text: str) -> dict[str, str]:
             f"unknown pronouns {text!r}: give one of {', '.join(_KNOWN)} (or she/her and so on), "
             "or all five forms, as in 'ae/aer/aer/aers/aerself'"
         )
-    lower = dict(zip(_CASES, forms, strict=True)) | {
-        slot: verb[forms[0] == "they"] for slot, verb in _VERBS.items()
-    }
-    return lower | {slot.capitalize(): word[:1].upper() + word[1:] for slot, word in lower.items()}
+    slots = dict(zip(_CASES, forms, strict=True))
+    for slot, (singular, plural) in _VERBS.items():
+        slots[slot] = singular
+        if forms[0] == "they":
+            slots[slot] = plural
+    for slot, word in tuple(slots.items()):
+        slots[slot.capitalize()] = word[:1].upper() + word[1:]
+    return slots
 
 
 def pronouns_of(gender: str | None) -> dict[str, str]:
@@ -275,6 +286,16 @@ def article(text: str) -> str:
     return "a"
 
 
+def _with_article(text: str, *, capital: bool) -> str:
+    """Return *text* after its article, which may begin a sentence; nothing has none."""
+    if not text:
+        return text
+    before = article(text)
+    if capital:
+        before = before.capitalize()
+    return f"{before} {text}"
+
+
 def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
     """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises
     UsageError.
@@ -287,6 +308,6 @@ def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
             "'{request}']"
         )
     spoken = tuple(Template(f"turn-{number}", text) for number, text in enumerate(given, start=1))
-    if [slot for turn in spoken for slot in turn.slots].count(REQUEST) != 1:
+    if sum(turn.slots.count(REQUEST) for turn in spoken) != 1:
         raise UsageError("turns=: {request} stands exactly once, where the template's text belongs")
     return spoken

@@ -8,9 +8,10 @@ is made, which is when everything that can be wrong with names, words and groups
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_fairness.design.names import BY_SURNAME, GENDER, RACE, Name, NameBanks
@@ -73,13 +74,14 @@ class Unit:
         depression; Black``.
         """
         named = {name_slot, *NAME_SLOTS, LABEL_SLOT, *SLOTS}
-        slots = frozenset().union(*(template.plain_slots for template in asked))
-        told = [
-            self.values[slot]
-            for slot in sorted(slots - named)
-            if self.conveys.get(slot) and slot in self.values
-        ]
-        return "; ".join(dict.fromkeys([*self.labels.values(), *told]))
+        slots: set[str] = set()
+        for template in asked:
+            slots |= template.plain_slots
+        words = dict.fromkeys(self.labels.values())
+        for slot in sorted(slots - named):
+            if self.conveys.get(slot) and slot in self.values:
+                words[self.values[slot]] = None
+        return "; ".join(words)
 
     def render(
         self,
@@ -96,29 +98,38 @@ class Unit:
         ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
         loose = self.loose(template)
+        has_place = LABEL_SLOT in template.plain_slots
         bracket = ""
+        if loose and needs_labels and not has_place:
+            bracket = f"({', '.join(loose.values())})"
         values = {**self.values, **context}
         filled = {**values, **self.labels}
-        if loose and LABEL_SLOT in template.plain_slots:
+        if loose and has_place:
             filled[LABEL_SLOT] = " ".join(loose.values())
-        elif loose and needs_labels:
-            bracket = f"({', '.join(loose.values())})"
         first = {}
         if bracket and name_slot in filled:
             first = {name_slot: f"{filled[name_slot]} {bracket}"}
         text, spans = template.fill(filled, first)
+        names = {slot: values[slot] for slot in (name_slot, *NAME_SLOTS) if slot in values}
+        surfaces = self._surfaces(text, spans, names)
+        if bracket and bracket in text:
+            surfaces[bracket] = {name: self.groups[name] for name in loose}
+        return text, surfaces
+
+    def _surfaces(
+        self, text: str, spans: Iterable[tuple[str, int, int]], names: Mapping[str, str]
+    ) -> dict[str, Mapping[str, str]]:
+        """Return the strings of *text* at *spans* that convey groups, with the groups: *names* as
+        they are, other values with the words around them.
+        """
         surfaces: dict[str, Mapping[str, str]] = {}
         for slot, start, end in spans:
             base = base_slot(slot)
             groups = self.conveys.get(base)
             if groups and start < end:
-                is_name = base in (name_slot, *NAME_SLOTS)
-                surfaces.setdefault(
-                    values[base] if is_name else _with_surroundings(text, start, end), groups
-                )
-        if bracket and bracket in text:
-            surfaces[bracket] = {name: self.groups[name] for name in loose}
-        return text, surfaces
+                surface = names.get(base) or _with_surroundings(text, start, end)
+                surfaces.setdefault(surface, groups)
+        return surfaces
 
 
 def _with_surroundings(text: str, start: int, end: int) -> str:
@@ -148,10 +159,9 @@ def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) 
         raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
     if not values:
         raise UsageError(f"{where} is empty; give at least one {what}, or leave the group out")
-    for value in (
-        value for value in values if not isinstance(value, kinds) or not str(value).strip()
-    ):
-        raise UsageError(f"{where}: {value!r} is no {what}")
+    for value in values:
+        if not isinstance(value, kinds) or not str(value).strip():
+            raise UsageError(f"{where}: {value!r} is no {what}")
     return tuple(values)
 
 
@@ -164,8 +174,8 @@ def refuse_shared(where: str, values: Mapping[str, Iterable[object]]) -> None:
         for text in texts:
             if owner.setdefault(text, group) != group:
                 raise UsageError(
-                    f"{where}: {text[:60]!r} is in the groups {owner[text]!r} and {group!r}; a value that stands for "
-                    "two groups signals neither"
+                    f"{where}: {text[:60]!r} is in the groups {owner[text]!r} and {group!r}; a "
+                    "value that stands for two groups signals neither"
                 )
 
 
@@ -196,18 +206,21 @@ def group_axis(name: str, value: object) -> GroupAxis:
             f"groups: {name!r} is no name for a protected class; use letters, digits and _"
         )
     values: dict[str, tuple[str | Name, ...]] = {}
+    groups: tuple[Any, ...]
     if isinstance(value, Mapping):
-        values = {
-            str(group): given_values(f"{where}[{group!r}]", items, (str, Name), "name or phrase")
-            for group, items in value.items()
-        }
+        for group, items in value.items():
+            kinds = (str, Name)
+            given = given_values(f"{where}[{group!r}]", items, kinds, "name or phrase")
+            values[str(group)] = given
         refuse_shared(where, values)
-    elif not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        groups = tuple(values)
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        groups = tuple(value)
+    else:
         kind = type(value).__name__
         raise UsageError(
             f"{where}: give a list of groups, or a mapping from groups to names, not {kind}"
         )
-    groups = tuple(values or value)
     if not all(isinstance(group, str) and group for group in groups):
         raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
     if not groups:
@@ -219,15 +232,115 @@ def group_axis(name: str, value: object) -> GroupAxis:
 # ---------------------------------------------------------------- names, personas and words together
 
 
+class Banks(NamedTuple):
+    """What names and words are drawn from: the shipped banks, with those of a project's ``personas``
+    *folder*.
+    """
+
+    folder: Path | None
+    names: NameBanks
+    signals: Signals
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Banks:
+        """Read the banks. Raises UsageError."""
+        return cls(folder, NameBanks.load(folder), Signals.load(folder))
+
+
+class Person(NamedTuple):
+    """Who stands in a unit: a name that is swapped in, a persona, both, or nobody."""
+
+    swapped_in: Name | None
+    persona: Persona | None
+
+    @property
+    def name(self) -> Name | None:
+        """The name swapped in, else that of the persona, with the groups that it conveys."""
+        persona = self.persona
+        if self.swapped_in or persona is None:
+            return self.swapped_in
+        by_name = {key: persona.groups[key] for key in (RACE, GENDER)}
+        return Name(first=persona.first_name, last=persona.last_name, groups=by_name)
+
+    @property
+    def persona_id(self) -> str | None:
+        if self.persona is None:
+            return None
+        return self.persona.id
+
+    @property
+    def called(self) -> str:
+        """What tells the person from others: the name swapped in, else the persona; empty for
+        nobody.
+        """
+        if self.swapped_in:
+            return self.swapped_in.full
+        return self.persona_id or ""
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The groups of the persona, and those that the name conveys."""
+        groups: dict[str, str] = {}
+        if self.persona:
+            groups |= self.persona.groups
+        if self.name:
+            groups |= self.name.groups
+        return groups
+
+    @property
+    def attributes(self) -> dict[str, JSON]:
+        """What the table of trials says of the person beside the groups."""
+        attributes: dict[str, JSON] = {}
+        name = self.name
+        if name and name.first and name.last:
+            attributes |= {"first_name": name.first, "last_name": name.last}
+        if self.persona:
+            for key in ("experience_years", *SCORES):
+                attributes[key] = getattr(self.persona, key)
+        return attributes
+
+
+_NOBODY = Person(None, None)
+
+
+class Combination(NamedTuple):
+    """One combination of ``groups`` under one signal condition, and what conveys them: the classes
+    that names convey (``named``), the ``phrases`` of the others, and ``pronouns``.
+    """
+
+    groups: Mapping[str, str]
+    parts: tuple[str, ...]
+    named: Sequence[GroupAxis]
+    phrases: Mapping[str, Sequence[str]]
+    pronouns: Mapping[str, str]
+    signal: str
+
+    @property
+    def conveyed_by_pronouns(self) -> dict[str, str]:
+        if self.pronouns and self.groups[GENDER] != CONTROL:
+            return {GENDER: self.groups[GENDER]}
+        return {}
+
+    @property
+    def nobodies(self) -> list[Person]:
+        """As many as there are phrases: without names and personas, words are what varies within a
+        group.
+        """
+        return [_NOBODY] * max(map(len, self.phrases.values()), default=1)
+
+    def labels(self, position: int) -> dict[str, str]:
+        """Return the words of each class for the unit at *position*: phrases are used in turn."""
+        return {key: phrases[position % len(phrases)] for key, phrases in self.phrases.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
     """Where names and words come from, and how many names. ``slots`` are all that the templates
     have, ``after_who`` those that go on with a sentence: "who {religion}".
     """
 
-    banks: NameBanks
-    signals: Signals
-    axes: Sequence[GroupAxis]
+    banks: Banks
+    classes: Sequence[GroupAxis]
     personas: Sequence[Persona]
     slots: frozenset[str]
     after_who: frozenset[str]
@@ -237,95 +350,91 @@ class Crossing:
 
     def units(self, conditions: Sequence[Condition]) -> tuple[list[Unit], int]:
         """Every combination of groups, under every signal condition, with its names (and personas);
-        without axes each persona as it is. Also how many units each combination has, one after the
-        other, which is the same for all.
+        without classes each persona as it is. Also how many units each combination has, one after
+        the other, which is the same for all.
 
         Raises UsageError where a combination has too few names, and where the numbers of names
         differ.
         """
         units: list[Unit] = []
         sizes: dict[str, int] = {}
-        group_slugs = {axis.name: slugs(axis.groups) for axis in self.axes}
+        group_slugs = {axis.name: slugs(axis.groups) for axis in self.classes}
         for condition in conditions:
-            lead = (slug(condition.name),) if len(conditions) > 1 else ()
-            for combination in product(*(axis.groups for axis in self.axes)):
-                groups = dict(zip((axis.name for axis in self.axes), combination, strict=True))
+            lead: tuple[str, ...] = ()
+            if len(conditions) > 1:
+                lead = (slug(condition.name),)
+            for chosen in product(*(axis.groups for axis in self.classes)):
+                groups = dict(zip(group_slugs, chosen, strict=True))
                 parts = (*lead, *(group_slugs[name][group] for name, group in groups.items()))
-                made = self._combination(groups, condition, parts)
-                sizes[" ".join(["/".join(combination), *lead])] = len(made)
+                made = self._units_of(self._combination(groups, condition, parts))
+                sizes[" ".join(["/".join(chosen), *lead])] = len(made)
                 units += made
         refuse_uneven("the groups have different numbers of names or values", sizes)
         return units, len(made)
 
     def _combination(
         self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]
-    ) -> list[Unit]:
-        """Return the units of one combination of groups under one condition."""
-        phrases = self._phrases_of(groups, condition)
-        named = [axis for axis in self.axes if self._named(axis, condition)]
-        people = self._people(groups, named)
-        if not people:
-            # No name and no persona: the words themselves are what varies within a group.
-            people = [(None, None)] * max(map(len, phrases.values()), default=1)
-        agreed = _agreed_pronouns(groups, required=condition.kind == PRONOUN)
-        gender = {}
-        if agreed and groups[GENDER] != CONTROL:
-            gender = {GENDER: groups[GENDER]}
-        wholes = [_called(name, persona) for name, persona in people]
-        who = slugs(wholes)
-        signal = _signal(condition, named=bool(named), worded=bool(phrases))
-        units = []
-        for position, ((swapped_in, persona), whole) in enumerate(zip(people, wholes, strict=True)):
-            labels = {key: phrase[position % len(phrase)] for key, phrase in phrases.items()}
-            words = "; ".join(labels.values())
-            name = swapped_in or _name_of(persona)
-            given = {**_groups_of(persona), **_groups_of(name), **groups}
-            conveys = self._conveyed_by_person(name, persona)
-            conveys |= dict.fromkeys(agreed, gender)
-            conveys[LABEL_SLOT] = {key: given[key] for key in labels}
-            conveys |= {key: {key: given[key]} for key in labels}
-            id_parts = []
-            if persona and swapped_in:
-                id_parts.append(slug(persona.id))
-            if whole:
-                id_parts.append(who[whole])
-            elif words:
-                id_parts.append(slug(words))
-            cluster: str | None = whole or words or None
-            if persona and not named:
-                cluster = persona.id
-            units.append(
-                Unit(
-                    parts=(*parts, *id_parts),
-                    groups=given,
-                    swapped=groups,
-                    values={**self._values(name, persona), **agreed},
-                    labels=labels,
-                    conveys=conveys,
-                    cluster=cluster,
-                    persona=_id_of(persona),
-                    attributes=_attributes(name, persona),
-                    signal=signal,
-                )
-            )
-        return units
-
-    def _phrases_of(
-        self, groups: Mapping[str, str], condition: Condition
-    ) -> dict[str, Sequence[str]]:
-        """Return the phrases of each class that words convey."""
+    ) -> Combination:
+        """Return what conveys *groups* under *condition*."""
         phrases: dict[str, Sequence[str]] = {}
-        for axis in self.axes:
-            phrases_of_axis = self._phrases(axis, groups, condition)
-            if phrases_of_axis:
-                phrases[axis.name] = phrases_of_axis
-        return phrases
+        for axis in self.classes:
+            phrases_of_class = self._phrases(axis, groups, condition)
+            if phrases_of_class:
+                phrases[axis.name] = phrases_of_class
+        named = [axis for axis in self.classes if self._named(axis, condition)]
+        return Combination(
+            groups=groups,
+            parts=parts,
+            named=named,
+            phrases=phrases,
+            pronouns=_agreed_pronouns(groups, required=condition.kind == PRONOUN),
+            signal=_signal(condition, named=bool(named), worded=bool(phrases)),
+        )
 
-    def _values(self, name: Name | None, persona: Persona | None) -> dict[str, str]:
-        """Return the texts of the slots that stand for a person."""
+    def _units_of(self, combination: Combination) -> list[Unit]:
+        """Return the units of one combination, one a person."""
+        people = self._people(combination) or combination.nobodies
+        who = slugs([person.called for person in people])
+        return [
+            self._unit(combination, person, combination.labels(position), who[person.called])
+            for position, person in enumerate(people)
+        ]
+
+    def _unit(
+        self, combination: Combination, person: Person, labels: Mapping[str, str], who: str
+    ) -> Unit:
+        """Return the unit of *person*, whose slug is *who*, conveyed by *labels* as well."""
+        words = "; ".join(labels.values())
+        groups = {**person.groups, **combination.groups}
+        id_parts = []
+        if person.persona and person.swapped_in:
+            id_parts.append(slug(person.persona.id))
+        if person.called:
+            id_parts.append(who)
+        elif words:
+            id_parts.append(slug(words))
+        cluster: str | None = person.called or words or None
+        if person.persona and not combination.named:
+            cluster = person.persona.id
+        return Unit(
+            parts=(*combination.parts, *id_parts),
+            groups=groups,
+            swapped=combination.groups,
+            values={**self._values(person), **combination.pronouns},
+            labels=labels,
+            conveys=self._conveys(combination, person, {key: groups[key] for key in labels}),
+            cluster=cluster,
+            persona=person.persona_id,
+            attributes=person.attributes,
+            signal=combination.signal,
+        )
+
+    def _values(self, person: Person) -> dict[str, str]:
+        """Return the texts of the slots that stand for *person*."""
         values: dict[str, str] = {}
-        if persona:
-            values |= self._persona_slots(persona)
+        name = person.name
+        if person.persona:
+            values |= self._persona_slots(person.persona)
         if name:
             values.pop("last_name", None)
             values |= {self.name_slot: name.full, "first_name": name.first}
@@ -334,28 +443,35 @@ class Crossing:
                 values["last_name"] = name.last
         return values
 
-    def _conveyed_by_person(
-        self, name: Name | None, persona: Persona | None
+    def _conveys(
+        self, combination: Combination, person: Person, labelled: Mapping[str, str]
     ) -> dict[str, Mapping[str, str]]:
-        """Return the groups that each slot of a person conveys."""
+        """Return the groups that each slot conveys, those that words say (*labelled*) among them."""
         conveys: dict[str, Mapping[str, str]] = {}
-        for key, group in _groups_of(persona).items():
-            for slot in (key, DETAILS.get(key, key)):
-                conveys[slot] = {key: group}
-        if name:
-            conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), name.groups)
+        if person.persona:
+            for key, group in person.persona.groups.items():
+                conveys[key] = {key: group}
+                conveys[DETAILS.get(key, key)] = {key: group}
+        if person.name:
+            conveys |= dict.fromkeys((self.name_slot, *NAME_SLOTS), person.name.groups)
+        conveys |= dict.fromkeys(combination.pronouns, combination.conveyed_by_pronouns)
+        conveys[LABEL_SLOT] = labelled
+        for key, group in labelled.items():
+            conveys[key] = {key: group}
         return conveys
 
     def _named(self, axis: GroupAxis, condition: Condition) -> bool:
         """Return whether the name conveys this class."""
+        if not condition.by_name:
+            return False
         if axis.values:
-            by_name = axis.name not in self.slots
-        else:
-            by_name = axis.name in self.banks.protected_classes
-            # Where names convey some of the groups and not the others, words convey all of them.
-            if by_name and axis.name in BY_SURNAME:
-                by_name = {*axis.groups} <= {*self.banks.groups(axis.name), CONTROL}
-        return condition.by_name and by_name
+            return axis.name not in self.slots
+        if axis.name not in self.banks.names.protected_classes:
+            return False
+        # Where names convey some of the groups and not the others, words convey all of them.
+        if axis.name in BY_SURNAME:
+            return {*axis.groups} <= {*self.banks.names.groups(axis.name), CONTROL}
+        return True
 
     def _phrases(
         self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition
@@ -366,161 +482,153 @@ class Crossing:
         """
         name = axis.name
         named = self._named(axis, condition)
-        kind = condition.kind
         if axis.values:
             if named:
                 return ()
             return tuple(map(str, axis.values[groups[name]]))
-        if (kind is None and named and name not in self.slots) or (
-            kind == PRONOUN and name == GENDER
-        ):
+        kind = condition.kind
+        if kind is None:
+            if named and name not in self.slots:
+                return ()
+            self._refuse_no_words(name, named=named)
+        if kind == PRONOUN and name == GENDER:
             return ()
-        if kind is None and named:
+        if kind is None or kind == PRONOUN:
+            kind = LABEL
+        if named and self._others_have_words(name, kind):
+            return ()
+        phrases = self.banks.signals.phrases(name, groups[name], kind, groups.get(GENDER))
+        if kind == LABEL and name in self.after_who:
+            raise UsageError(
+                f"the label of {name} names the group ({phrases[0]!r}), so it does not go on after "
+                f"'who': write ({{{name}}}), or take a kind of signal that does, as docs/grids.md "
+                "lists them"
+            )
+        return phrases
+
+    def _refuse_no_words(self, name: str, *, named: bool) -> None:
+        """Raise UsageError for a class that is to be conveyed by its name, and has a slot as well,
+        or neither.
+        """
+        if named:
             raise UsageError(
                 f"{name} is conveyed twice: by the name, and by the slot {{{name}}}; "
                 "if both are meant say signal='name+label', for the words alone say signal='label'"
             )
-        if kind is None and name not in self.slots:
-            classes = self.banks.protected_classes
+        if name not in self.slots:
+            classes = self.banks.names.protected_classes
             raise UsageError(
-                f"no name signals {name!r} (names signal: {listed(classes)}){did_you_mean(name, classes)}; put "
-                f"{{{name}}} where the words belong in the template, say signal='label', or give names of your own"
+                f"no name signals {name!r} (names signal: {listed(classes)})"
+                f"{did_you_mean(name, classes)}; put {{{name}}} where the words belong in the "
+                "template, say signal='label', or give names of your own"
             )
-        if kind is None or kind == PRONOUN:
-            kind = LABEL
-        with_words = [
-            other.name for other in self.axes if kind in self.signals.kinds_of(other.name)
-        ]
-        if named and with_words and name not in with_words:
-            return ()
-        phrases = self.signals.phrases(name, groups[name], kind, groups.get(GENDER))
-        if kind == LABEL and name in self.after_who:
-            raise UsageError(
-                f"the label of {name} names the group ({phrases[0]!r}), so it does not go on after 'who': write "
-                f"({{{name}}}), or take a kind of signal that does, as docs/grids.md lists them"
-            )
-        return phrases
 
-    def _people(
-        self, groups: Mapping[str, str], named: Sequence[GroupAxis]
-    ) -> list[tuple[Name | None, Persona | None]]:
+    def _others_have_words(self, name: str, kind: str) -> bool:
+        """Return whether there are words of *kind* for another class, and none for that of *name*."""
+        with_words = [
+            axis.name for axis in self.classes if kind in self.banks.signals.kinds_of(axis.name)
+        ]
+        return bool(with_words) and name not in with_words
+
+    def _people(self, combination: Combination) -> list[Person]:
         """Names and personas together: each persona gets a name in turn, of its own gender where
         there is one.
         """
+        groups = combination.groups
         personas = self.personas
-        if personas and not named and not {RACE, GENDER} & groups.keys():
-            return [(None, persona) for persona in personas]
-        names = self._names(groups, named)
-        if not personas or not names:
-            return [(name, None) for name in names] or [(None, persona) for persona in personas]
-        pairs: list[tuple[Name | None, Persona | None]] = []
-        turns: Counter[str] = Counter()
-        for persona in personas:
-            fitting = [name for name in names if name.gender == persona.gender]
-            sex = "any"
-            if fitting:
-                sex = persona.gender
-            name = (fitting or names)[turns[sex] % len(fitting or names)]
-            turns[sex] += 1
+        names: tuple[Name, ...] = ()
+        if not personas or combination.named or {RACE, GENDER} & groups.keys():
+            names = self._names(combination)
+        if not names:
+            return [Person(None, persona) for persona in personas]
+        if not personas:
+            return [Person(name, None) for name in names]
+        people: list[Person] = []
+        for name, persona in _in_turn(names, personas):
+            swapped_in = name
             if GENDER not in groups and name.gender not in (None, persona.gender):
-                # The swapped name brings its group; the persona's gender stays what it is.
-                name = replace(
-                    name, groups={key: group for key, group in name.groups.items() if key != GENDER}
-                )
-            pairs.append((name, persona))
-        return pairs
+                # The swapped name brings its groups; the persona's gender stays what it is.
+                swapped_in = _without_gender(name)
+            people.append(Person(swapped_in, persona))
+        return people
 
-    def _names(self, groups: Mapping[str, str], named: Sequence[GroupAxis]) -> tuple[Name, ...]:
-        """The names for one combination of groups, by the axes that are *named*; none where no
-        template has a place.
-        """
-        naming = next((axis for axis in named if axis.values), None)
-        if naming is None:
-            wanted = _NAMES
-            if self.names is not None:
-                wanted = self.names
-            # In a control group nothing is conveyed, so its names are the neutral ones.
-            if not named or any(groups[axis.name] == CONTROL for axis in named):
-                has_place = self.slots & {self.name_slot, "first_name", "last_name"}
-                if has_place:
-                    return self.banks.neutral(wanted, seed=self.seed)
-                return ()
-            return self.banks.signalling(
-                {axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed
-            )
-        other = next((axis.name for axis in named if axis is not naming), None)
-        if other is not None:
+    def _names(self, combination: Combination) -> tuple[Name, ...]:
+        """The names for one combination of groups; none where no template has a place."""
+        groups = combination.groups
+        named = combination.named
+        for axis in named:
+            if axis.values:
+                return self._given_names(axis, groups[axis.name], named)
+        wanted = _NAMES
+        if self.names is not None:
+            wanted = self.names
+        banks = self.banks.names
+        # In a control group nothing is conveyed, so its names are the neutral ones.
+        if named and all(groups[axis.name] != CONTROL for axis in named):
+            signalled = {axis.name: groups[axis.name] for axis in named}
+            return banks.signalling(signalled, wanted, seed=self.seed)
+        if self.slots & {self.name_slot, "first_name", "last_name"}:
+            return banks.neutral(wanted, seed=self.seed)
+        return ()
+
+    def _given_names(
+        self, naming: GroupAxis, group: str, named: Sequence[GroupAxis]
+    ) -> tuple[Name, ...]:
+        """The names that the test itself gives for *group*, which convey the class *naming*."""
+        others = [axis.name for axis in named if axis is not naming]
+        if others:
             raise UsageError(
-                f"names of your own signal {naming.name}, so they cannot be drawn for {other} as well; give names for "
-                f"the crossed groups, or convey {other} by words: put {{{other}}} into the template"
+                f"names of your own signal {naming.name}, so they cannot be drawn for {others[0]} "
+                "as well; give names for the crossed groups, or convey "
+                f"{others[0]} by words: put {{{others[0]}}} into the template"
             )
-        group = groups[naming.name]
         values = naming.values[group]
         if self.names is not None and len(values) < self.names:
             raise UsageError(
                 f"groups[{naming.name!r}][{group!r}] has {len(values)} names, and names={self.names}"
             )
-        names = (Name.given(value) for value in values[: self.names])
+        names = map(Name.given, values[: self.names])
         return tuple(replace(name, groups={**name.groups, naming.name: group}) for name in names)
 
     def _persona_slots(self, persona: Persona) -> dict[str, str]:
         """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""
-        return {
-            **persona.slots,
-            **{
-                name: self.signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)
-            },
-            **{name: getattr(persona, detail) for name, detail in DETAILS.items()},
-            "career_transition": persona.career_transition.replace("_", " "),
-            **pronouns_of(persona.gender),
-        }
+        slots = dict(persona.slots)
+        for name in (GENDER, RACE):
+            slots[name] = self.banks.signals.phrases(name, persona.groups[name])[0]
+        for name, detail in DETAILS.items():
+            slots[name] = getattr(persona, detail)
+        slots["career_transition"] = persona.career_transition.replace("_", " ")
+        return slots | pronouns_of(persona.gender)
 
 
-def _called(name: Name | None, persona: Persona | None) -> str:
-    """Return what a person is told by: the name, or the persona; empty for neither."""
-    if name:
-        return name.full
-    return _id_of(persona) or ""
+def _in_turn(names: Sequence[Name], personas: Iterable[Persona]) -> Iterator[tuple[Name, Persona]]:
+    """Yield a name for each persona: the next one of its gender, or of all where there is none."""
+    turns: Counter[str] = Counter()
+    for persona in personas:
+        sex = persona.gender
+        fitting = [name for name in names if name.gender == sex]
+        if not fitting:
+            sex = "any"
+            fitting = list(names)
+        yield fitting[turns[sex] % len(fitting)], persona
+        turns[sex] += 1
 
 
-def _id_of(persona: Persona | None) -> str | None:
-    if persona is None:
-        return None
-    return persona.id
-
-
-def _name_of(persona: Persona | None) -> Name | None:
-    """Return the name of *persona*, with the groups that it conveys."""
-    if persona is None:
-        return None
-    by_name = {key: persona.groups[key] for key in (RACE, GENDER)}
-    return Name(first=persona.first_name, last=persona.last_name, groups=by_name)
-
-
-def _groups_of(person: Name | Persona | None) -> dict[str, str]:
-    if person is None:
-        return {}
-    return dict(person.groups)
-
-
-def _attributes(name: Name | None, persona: Persona | None) -> dict[str, JSON]:
-    """Return what the table of trials says of a person beside the groups."""
-    attributes: dict[str, JSON] = {}
-    if name and name.first and name.last:
-        attributes |= {"first_name": name.first, "last_name": name.last}
-    if persona:
-        attributes |= {key: getattr(persona, key) for key in ("experience_years", *SCORES)}
-    return attributes
+def _without_gender(name: Name) -> Name:
+    groups = dict(name.groups)
+    groups.pop(GENDER, None)
+    return replace(name, groups=groups)
 
 
 def _signal(condition: Condition, *, named: bool, worded: bool) -> str:
     """Return what conveys the groups; ``name`` is ``label`` for a class that only words convey."""
-    ways = []
-    if condition.kind is None and named:
-        ways.append("name")
-    if condition.kind is None and worded:
-        ways.append("label")
-    return "+".join(ways) or condition.name
+    if condition.kind is not None or not (named or worded):
+        return condition.name
+    if not worded:
+        return "name"
+    if not named:
+        return "label"
+    return "name+label"
 
 
 def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
@@ -529,12 +637,12 @@ def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[st
     """
     gender = groups.get(GENDER)
     if gender == CONTROL:
-        agreed = pronouns("they")
-    else:
-        agreed = pronouns_of(gender)
-    if agreed or gender is None or not required:
-        return agreed
-    raise UsageError(
-        f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
-        f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', 'ze/hir']"
-    )
+        return pronouns("they")
+    agreed = pronouns_of(gender)
+    if required and gender is not None and not agreed:
+        raise UsageError(
+            f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
+            f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', "
+            "'ze/hir']"
+        )
+    return agreed

@@ -62,16 +62,12 @@ class AnthropicEndpoint(ChatEndpoint):
         self, messages: Sequence[Message], parameters: Mapping[str, JSON]
     ) -> dict[str, JSON]:
         sent = dict(parameters)
-        if (stop := sent.pop("stop", None)) is not None:
-            if isinstance(stop, list):
-                sent["stop_sequences"] = stop
-            else:
-                sent["stop_sequences"] = [stop]
-        thinking = sent.get("thinking")
-        thought = None
-        if isinstance(thinking, dict):
-            thought = token_count(thinking.get("budget_tokens"))
-        sent.setdefault("max_tokens", _MAX_TOKENS + (thought or 0))
+        stop = sent.pop("stop", None)
+        if isinstance(stop, list):
+            sent["stop_sequences"] = stop
+        elif stop is not None:
+            sent["stop_sequences"] = [stop]
+        sent.setdefault("max_tokens", _MAX_TOKENS + _tokens_of_thinking(sent))
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         if system:
             sent["system"] = system
@@ -83,15 +79,32 @@ class AnthropicEndpoint(ChatEndpoint):
         usage = read_usage(data.get("usage"), "input_tokens", "output_tokens")
         if usage is None or usage.input_tokens is None:
             return usage
-        cached = sum(token_count(data["usage"].get(key)) or 0 for key in _CACHED)
-        return replace(usage, input_tokens=usage.input_tokens + cached)
+        tokens = usage.input_tokens
+        for key in _CACHED:
+            tokens += token_count(data["usage"].get(key)) or 0
+        return replace(usage, input_tokens=tokens)
 
     @staticmethod
     def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         blocks = data.get("content")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise Unreadable("content is not a list of blocks")
-        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
-        if not all(isinstance(text, str) for text in texts):
-            raise Unreadable("a text block holds no text")
-        return "".join(map(str, texts)), data.get("stop_reason"), None
+        return "".join(map(_text_of, blocks)), data.get("stop_reason"), None
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    """Return the text of a *block*, nothing for another kind. Raises Unreadable."""
+    if block.get("type") != "text":
+        return ""
+    text = block.get("text")
+    if not isinstance(text, str):
+        raise Unreadable("a text block holds no text")
+    return text
+
+
+def _tokens_of_thinking(parameters: Mapping[str, JSON]) -> int:
+    """Return how many tokens a model may think, which its limit counts too; 0 without a budget."""
+    thinking = parameters.get("thinking")
+    if not isinstance(thinking, dict):
+        return 0
+    return token_count(thinking.get("budget_tokens")) or 0

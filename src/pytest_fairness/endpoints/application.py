@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
-from pytest_fairness.documents import Misplaced
+from pytest_fairness.documents import Misplaced, is_number
 from pytest_fairness.endpoints.api_keys import read_key
 from pytest_fairness.endpoints.config import (
     ALLOWED,
@@ -43,6 +43,7 @@ from pytest_fairness.endpoints.protocol import (
     Evidence,
     Reply,
     Request,
+    joined,
     plain_messages,
 )
 from pytest_fairness.endpoints.redaction import safe_url
@@ -70,10 +71,11 @@ def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
     """
     if isinstance(data, str):
         yield from _slots_of_text(data, place)
+        return
     for key, item in _items(data):
         if _SLOT.search(str(key)):
             raise Misplaced(f"slots stand in values, not in keys such as {key!r}", *place, key)
-        if item is None and key in _OWN and isinstance(data, dict) and len(data) == 1:
+        if data == {key: None} and key in _OWN:
             raise Misplaced(
                 f'YAML reads {{{key}}} as a mapping: write "{{{key}}}", in quotes', *place
             )
@@ -81,6 +83,7 @@ def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
 
 
 def _slots_of_text(text: str, place: tuple[str | int, ...]) -> Iterator[str]:
+    """Yield the slots in *text*, which stands at *place*. Raises Misplaced."""
     clever = _CLEVER.search(text)
     if clever is not None:
         raise Misplaced(
@@ -112,23 +115,42 @@ def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
     text it is empty.
     """
 
-    def text(slot: re.Match[str]) -> str:
-        value = values.get(slot[1], "")
-        if isinstance(value, str):
-            return value
-        return json.dumps(value, ensure_ascii=False)
-
     if isinstance(data, str):
-        whole = _SLOT.fullmatch(data)
-        if whole:
-            return values.get(whole[1], _MISSING)
-        return _SLOT.sub(text, data)
+        return _filled_text(data, values)
     if isinstance(data, list):
-        return [item for item in (_filled(item, values) for item in data) if item is not _MISSING]
+        return list(filter(_is_there, (_filled(item, values) for item in data)))
     if isinstance(data, dict):
-        entries = ((key, _filled(item, values)) for key, item in data.items())
-        return {key: item for key, item in entries if item is not _MISSING}
+        return _filled_entries(data, values)
     return data
+
+
+def _filled_entries(data: Mapping[str, JSON], values: Mapping[str, JSON]) -> dict[str, Any]:
+    """*data* with *values* in its slots, without the entries that are a slot without a value."""
+    filled = {}
+    for key, item in data.items():
+        value = _filled(item, values)
+        if _is_there(value):
+            filled[key] = value
+    return filled
+
+
+def _is_there(value: Any) -> bool:
+    return value is not _MISSING
+
+
+def _filled_text(text: str, values: Mapping[str, JSON]) -> Any:
+    """*text* with *values* in its slots; the value itself where it is nothing but a slot."""
+    whole = _SLOT.fullmatch(text)
+    if whole:
+        return values.get(whole[1], _MISSING)
+    return _SLOT.sub(lambda slot: _as_text(values.get(slot[1], "")), text)
+
+
+def _as_text(value: JSON) -> str:
+    """*value* as it stands in a text: as JSON, unless it is text itself."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 # ---------------------------------------------------------------- the reply: JSON paths
@@ -183,10 +205,8 @@ def _compiled(path: str, *place: str) -> Any:
     if len(path) > _LONGEST_PATH:
         raise Misplaced(f"a JSON path has {_LONGEST_PATH} characters at the most", *place)
     environment = JSONPathEnvironment(strict=True)
-    for name in (
-        "match",
-        "search",
-    ):  # regular expressions can take for ever on somebody else's text
+    for name in ("match", "search"):
+        # Regular expressions can take for ever on somebody else's text.
         environment.function_extensions.pop(name, None)
     try:
         return environment.compile(path)
@@ -228,7 +248,8 @@ _Scalar = str | int | float | bool
 
 
 def _sendable(text: str, longest: int) -> bool:
-    return text.isascii() and (text.isprintable() or not text) and len(text) <= longest
+    """Return whether a header can carry *text*."""
+    return text.isascii() and text.isprintable() and len(text) <= longest
 
 
 class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -279,19 +300,20 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for key in ("status", "equals", "contains"):
             given = getattr(self, key)
-            force_setattr(self, key, given if isinstance(given, tuple) else (given,))
+            if not isinstance(given, tuple):
+                force_setattr(self, key, (given,))
         if self.equals and (self.path is None or self.contains):
             raise Misplaced("equals goes with path, and without contains", "equals")
         if not (self.status or self.contains or self.path):
             raise Misplaced("a rule needs status, path or contains")
         for code in self._all("status"):
-            if code in _NO_ANSWER or not (200 <= code < 300 or 400 <= code < 500):
+            if not _may_refuse(code):
                 why = (
                     f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was "
                     "asked"
                 )
                 raise Misplaced(why, "status")
-        if not all(word.strip() for word in self._all("contains")):
+        if not all(map(str.strip, self._all("contains"))):
             raise Misplaced("contains is a text, or a list of texts", "contains")
         if self.path is not None:
             _compiled(self.path, "path")
@@ -304,27 +326,55 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return whether a response with this status, this JSON *data* (None: no JSON) and this
         reply refuses.
         """
-        if status not in self._all("status") if self.status else not 200 <= status < 300:
+        if not self._has_status(status):
             return False
-        places = [text] if self.path is None else values_at(self.path, data)
+        values = [text]
+        if self.path is not None:
+            values = values_at(self.path, data)
         if self.contains:
-            texts = [value.casefold() for value in places if isinstance(value, str)]
-            return any(word.casefold() in text for text in texts for word in self._all("contains"))
+            return any(map(self._is_contained, values))
         if self.equals:
-            # In Python True is 1; in JSON it is not.
-            values = [(isinstance(value, bool), value) for value in self._all("equals")]
-            return any((isinstance(value, bool), value) in values for value in places)
-        return self.path is None or any(
-            value not in (None, "", [], {}) and value is not False for value in places
-        )
+            listed = list(map(_typed, self._all("equals")))
+            return any(_typed(value) in listed for value in values)
+        return self.path is None or any(map(_is_something, values))
+
+    def _has_status(self, status: int) -> bool:
+        """Return whether the response has one of the statuses, a success where none is given."""
+        if self.status:
+            return status in self._all("status")
+        return 200 <= status < 300
+
+    def _is_contained(self, value: Any) -> bool:
+        """Return whether *value* is a text that holds one of those of ``contains``."""
+        if not isinstance(value, str):
+            return False
+        text = value.casefold()
+        return any(word.casefold() in text for word in self._all("contains"))
 
     def __str__(self) -> str:
         parts = []
         if self.status:
-            parts = [f"status {', '.join(map(str, self._all('status')))}"]
+            parts.append(f"status {', '.join(map(str, self._all('status')))}")
         if self.path is not None:
-            parts += [self.path]
-        return "; ".join([*parts, *(f"contains {word!r}" for word in self._all("contains"))])
+            parts.append(self.path)
+        for word in self._all("contains"):
+            parts.append(f"contains {word!r}")
+        return "; ".join(parts)
+
+
+def _may_refuse(code: int) -> bool:
+    """Return whether a status can say that a request was answered with no."""
+    return code not in _NO_ANSWER and (200 <= code < 300 or 400 <= code < 500)
+
+
+def _typed(value: Any) -> tuple[bool, Any]:
+    """Return *value* so that true is not 1, which in Python it is and in JSON is not."""
+    return isinstance(value, bool), value
+
+
+def _is_something(value: Any) -> bool:
+    """Return whether *value* is not null, false or empty."""
+    return value not in (None, "", [], {}) and value is not False
 
 
 class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -333,7 +383,8 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     url: str
     request: Any
     reply: str | ReplyPaths
-    supports_system_prompt: bool | UnsetType = UNSET  # type: ignore[assignment]  # asked for, or as the request has it
+    #: Asked for, or as the request has it.
+    supports_system_prompt: bool | UnsetType = UNSET  # type: ignore[assignment]
     method: Literal["POST", "PUT", "GET"] = "POST"
     headers: Annotated[dict[str, str | int | float | FromEnvironment], Meta(max_length=_MOST)] = {}  # noqa: RUF012 - copied
     refusal: Refusal | Annotated[tuple[Refusal, ...], Meta(min_length=1, max_length=_MOST)] = ()
@@ -341,65 +392,97 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.url, "url", "; with method: GET the request is the query")
-        slots = self.slots
-        get = self.method == "GET"
-        if not slots & {"prompt", "messages"}:
-            why = 'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it belongs'
-            raise Misplaced(why, "request")
-        if self.supports_system_prompt is True and not slots & _SYSTEM:
-            why = 'the request has no place for a system prompt: put "{system}" or "{messages}" into it'
-            raise Misplaced(why, "supports_system_prompt")
-        takes_system = bool(slots & _SYSTEM) and self.supports_system_prompt is not False
-        force_setattr(self, "supports_system_prompt", takes_system)
-        for name in self.default_parameters:
-            if name not in slots:
-                why = f'the request has no place for {name}: put "{{{name}}}" into it'
-                raise Misplaced(why, "default_parameters", name)
-        if not isinstance(self.request, dict) and (get or self.request != "{messages}"):
-            raise Misplaced('request must be a mapping, or "{messages}"', "request")
-        for key, value in self.request.items() if get else ():
-            if isinstance(value, (dict, list)) or value is None or value == "{messages}":
-                why = "with method GET the request is a query: texts, numbers, true and false"
-                raise Misplaced(why, "request", key)
+        self._check_slots()
+        self._check_request()
         if isinstance(self.reply, str):
             _compiled(self.reply, "reply")
             force_setattr(self, "reply", ReplyPaths(text=self.reply))
         if isinstance(self.refusal, Refusal):
             force_setattr(self, "refusal", (self.refusal,))
+        self._check_headers()
+
+    def _check_headers(self) -> None:
+        """Raise Misplaced for a header that cannot be sent, or should not stand in a file."""
         for name, value in self.headers.items():
-            self._check_header(name, value)
-        if self.api_key_env and any(name.lower() == "authorization" for name in self.headers):
+            wrong = self._wrong_with_header(name, value)
+            if wrong:
+                raise Misplaced(wrong, "headers", name)
+        if self.api_key_env and "authorization" in map(str.lower, self.headers):
             raise Misplaced(
                 "api_key_env is the Authorization header, which stands in headers too",
                 "api_key_env",
             )
+
+    def _check_slots(self) -> None:
+        """Settle whether there is a system prompt. Raises Misplaced for a slot that is missing."""
+        slots = self.slots
+        if not slots & {"prompt", "messages"}:
+            raise Misplaced(
+                'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it '
+                "belongs",
+                "request",
+            )
+        has_place = not slots.isdisjoint(_SYSTEM)
+        if self.supports_system_prompt is True and not has_place:
+            raise Misplaced(
+                'the request has no place for a system prompt: put "{system}" or "{messages}" '
+                "into it",
+                "supports_system_prompt",
+            )
+        takes_system = has_place and self.supports_system_prompt is not False
+        force_setattr(self, "supports_system_prompt", takes_system)
+        for name in self.default_parameters:
+            if name not in slots:
+                why = f'the request has no place for {name}: put "{{{name}}}" into it'
+                raise Misplaced(why, "default_parameters", name)
+
+    def _check_request(self) -> None:
+        """Raise Misplaced for a request of a form that the method cannot send."""
+        get = self.method == "GET"
+        if not isinstance(self.request, dict):
+            if get or self.request != "{messages}":
+                raise Misplaced('request must be a mapping, or "{messages}"', "request")
+        elif get:
+            self._check_query(self.request)
+
+    def _check_query(self, request: Mapping[str, Any]) -> None:
+        """Raise Misplaced for what no query can carry."""
+        for key, value in request.items():
+            if value in (None, "{messages}") or isinstance(value, (dict, list)):
+                why = "with method GET the request is a query: texts, numbers, true and false"
+                raise Misplaced(why, "request", key)
 
     @property
     def slots(self) -> frozenset[str]:
         """Those of the request."""
         return frozenset(slots_of(self.request, "request"))
 
-    def _check_header(self, name: str, value: str | float | FromEnvironment) -> None:
-        lowered = name.lower()
-        why = ""
-        plain = ""
-        if not isinstance(value, FromEnvironment):
-            plain = str(value)
-        if not _HEADER.fullmatch(name) or lowered in _FRAMING or lowered.startswith("proxy-"):
-            why = f"{name!r} is no header that can be set here"
-        elif sum(known.lower() == lowered for known in self.headers) > 1:
-            why = f"the header {name} stands here twice"
-        elif not _sendable(plain, 1000):
-            why = f"the header {name} must be a text on one line, or {{env: VARIABLE}}"
-        elif plain and (_SECRET.search(name) or LOOKS_LIKE_KEY.search(plain)):
+    def _wrong_with_header(self, name: str, value: str | float | FromEnvironment) -> str:
+        """Return what is wrong with a header; empty where nothing is."""
+        if not _is_settable(name):
+            return f"{name!r} is no header that can be set here"
+        if list(map(str.lower, self.headers)).count(name.lower()) > 1:
+            return f"the header {name} stands here twice"
+        if isinstance(value, FromEnvironment):
+            return ""
+        text = str(value)
+        if not _sendable(text, 1000):
+            return f"the header {name} must be a text on one line, or {{env: VARIABLE}}"
+        if text and (_SECRET.search(name) or LOOKS_LIKE_KEY.search(text)):
             # The value is not repeated: it may be the key.
-            why = (
+            return (
                 f"{name} looks like a key, which must not stand in a file: name the variable that "
-                "holds it, with "
+                'holds it, with {env: MY_TOKEN, prefix: "Bearer "}'
             )
-            why += '{env: MY_TOKEN, prefix: "Bearer "}'
-        if why:
-            raise Misplaced(why, "headers", name)
+        return ""
+
+
+def _is_settable(header: str) -> bool:
+    """Return whether a file may set the *header*."""
+    lowered = header.lower()
+    if lowered in _FRAMING or lowered.startswith("proxy-"):
+        return False
+    return _HEADER.fullmatch(header) is not None
 
 
 # ---------------------------------------------------------------- asking
@@ -412,11 +495,11 @@ class ApplicationEndpoint(RemoteEndpoint):
         super().__init__(config)
         self._config = config
         self._slots = config.slots
+        self._paths: dict[str, str] = {}
         if isinstance(config.reply, ReplyPaths):
             self._paths = config.reply.given
-        else:
-            self._paths = {}
-        self._rules: tuple[Refusal, ...] = config.refusal  # type: ignore[assignment]  # one is a tuple of one
+        #: A rule by itself has become a tuple of one.
+        self._rules: tuple[Refusal, ...] = config.refusal  # type: ignore[assignment]
         self.supports_conversation = "messages" in self._slots
 
     def identity(self) -> dict[str, JSON]:
@@ -424,38 +507,34 @@ class ApplicationEndpoint(RemoteEndpoint):
         alone: another key is no other system.
         """
         config = self._config
-        headers = self._config.headers.items()
+        headers: dict[str, JSON] = {}
+        for name, value in config.headers.items():
+            headers[name] = None if isinstance(value, FromEnvironment) else str(value)
         return {
             "type": self.type,
             "url": safe_url(config.url),
             "method": config.method,
-            "headers": {
-                name: None if isinstance(value, FromEnvironment) else str(value)
-                for name, value in headers
-            },
+            "headers": headers,
             "request": config.request,
             "reply": dict(self._paths),
-            "refusal": [to_builtins(rule) for rule in self._rules],
+            "refusal": list(map(to_builtins, self._rules)),
             "parameters": dict(self.default_parameters),
         }
 
     async def ask(self, request: Request) -> Reply:
         config = self._config
-        filled = _filled(self._config.request, self._values(request))
-        query = {}
-        if config.method == "GET":
-            query = {
-                key: value if isinstance(value, str) else encode_json(value).decode()
-                for key, value in filled.items()
-            }
+        filled = _filled(config.request, self._values(request))
         exchange = HttpExchange(
             config.url,
             self._headers(),
-            b"" if config.method == "GET" else encode_json(filled),
-            query=urlencode(query, quote_via=quote, encoding="utf-8", errors="surrogatepass"),
+            b"",
             hint="is url right, and the method?",
             leaving=request.leaving,
         )
+        if config.method == "GET":
+            exchange.query = _query(filled)
+        else:
+            exchange.body = encode_json(filled)
         await self._sender.send(exchange, method=config.method)
         # In a thread: a wildcard over a large body takes a second, and other attempts have
         # deadlines to keep.
@@ -470,81 +549,103 @@ class ApplicationEndpoint(RemoteEndpoint):
         """
         parameters = merged_parameters(self, request.parameters)
         system = [message.content for message in request.messages if message.role == "system"]
-        lost = ""
-        if homeless := sorted(parameters.keys() - self._slots):
-            lost = f'the parameter {homeless[0]}: put "{{{homeless[0]}}}" where it belongs'
-        elif system and not self._slots & _SYSTEM:
-            lost = 'a system prompt: put "{system}" or "{messages}" where it belongs'
-        elif len(request.messages) - len(system) > 1 and not self.supports_conversation:
-            lost = 'the turns before the last: put "{messages}" where the conversation belongs'
+        lost = self._lost(parameters, system, len(request.messages) - len(system))
         if lost:
             why = f"endpoint {self.name!r}: its request has no place for {lost} in its entry"
             raise AttemptError(why, evidence=Evidence.AUTH)
-        return {
+        values: dict[str, JSON] = {
             **parameters,
             "prompt": request.messages[-1].content,
             "messages": plain_messages(request.messages),
             "repetition": request.repetition,
-            **({"system": "\n\n".join(system)} if system else {}),
         }
+        if system:
+            values["system"] = "\n\n".join(system)
+        return values
+
+    def _lost(self, parameters: Mapping[str, JSON], system: list[str], turns: int) -> str:
+        """Return what the request has no slot for, and which one is missing; empty for nothing."""
+        homeless = sorted(parameters.keys() - self._slots)
+        if homeless:
+            return f'the parameter {homeless[0]}: put "{{{homeless[0]}}}" where it belongs'
+        if system and self._slots.isdisjoint(_SYSTEM):
+            return 'a system prompt: put "{system}" or "{messages}" where it belongs'
+        if turns > 1 and not self.supports_conversation:
+            return 'the turns before the last: put "{messages}" where the conversation belongs'
+        return ""
 
     def _headers(self) -> dict[str, str]:
+        """Return the headers of a request; those of the entry take the place of ours."""
         headers = plain_headers()
-        if (key := read_key(self._config.api_key_env, self.name)) is not None:
+        key = read_key(self._config.api_key_env, self.name)
+        if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         for name, value in self._config.headers.items():
-            headers = {
-                header: kept for header, kept in headers.items() if header.lower() != name.lower()
-            }
-            if isinstance(value, FromEnvironment):
-                headers[name] = (
-                    f"{value.prefix}{read_key(value.env, self.name, f'headers: {name}') or ''}"
-                )
-            else:
-                headers[name] = str(value)
+            for ours in list(headers):
+                if ours.lower() == name.lower():
+                    del headers[ours]
+            headers[name] = self._header(name, value)
         return headers
+
+    def _header(self, name: str, value: str | float | FromEnvironment) -> str:
+        """Return what the header *name* carries. Raises AttemptError for a variable not set."""
+        if not isinstance(value, FromEnvironment):
+            return str(value)
+        key = read_key(value.env, self.name, f"headers: {name}") or ""
+        return value.prefix + key
 
     def _read(self, exchange: HttpExchange) -> Reply:
         """Return what the exchange comes to. Raises AttemptError where no answer came."""
-        body = None
         reply = Reply(text=None, status=Status.MALFORMED)
         rule = None
         if exchange.status is not None and exchange.whole:
             _looked_at.set([0])
+            body, reply = self._body_and_reply(exchange.received)
             try:
-                body = _counted(read_json(exchange.received))
-                reply = self._reply(body)
-            except Unreadable as problem:
-                reply = problem.reply
-            try:
-                rule = next(
-                    (r for r in self._rules if r.holds(exchange.status, body, reply.text)), None
-                )
+                rule = self._rule(exchange.status, body, reply.text)
             except Unreadable as problem:
                 reply = problem.reply
         if rule is None:
             return exchange.failure(self.name) or replace(reply, wire=exchange.wire())
-        reason = reply.finish_reason or str(rule)
         wire = exchange.wire()
-        line = None
-        if not exchange.succeeded:
-            line = failure_line(exchange.status or 0, wire.response_body)
-        return replace(reply, status=Status.REFUSED, finish_reason=reason, error=line, wire=wire)
+        refused = replace(
+            reply,
+            status=Status.REFUSED,
+            finish_reason=reply.finish_reason or str(rule),
+            error=None,
+            wire=wire,
+        )
+        if exchange.succeeded:
+            return refused
+        return replace(refused, error=failure_line(exchange.status or 0, wire.response_body))
+
+    def _body_and_reply(self, received: bytes) -> tuple[Any, Reply]:
+        """Return the JSON that was *received*, None where it is none, and the reply in it."""
+        body = None
+        try:
+            body = _counted(read_json(received))
+            return body, self._reply(body)
+        except Unreadable as problem:
+            return body, problem.reply
+
+    def _rule(self, status: int, body: Any, text: str | None) -> Refusal | None:
+        """Return the first rule by which a response refuses. Raises Unreadable."""
+        for rule in self._rules:
+            if rule.holds(status, body, text):
+                return rule
+        return None
 
     def _reply(self, data: Any) -> Reply:
         """The reply in *data*: one text, or the parts of one; a number, true or false as JSON
         writes it.
         """
-        by_place = {place: values_at(path, data) for place, path in self._paths.items()}
-        texts = by_place["text"]
-        first = {place: values[0] for place, values in by_place.items() if values}
-        cost = first.get("cost")
-        if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
-            cost = None
+        values = {name: values_at(path, data) for name, path in self._paths.items()}
+        texts = values["text"]
+        first = {name: values_[0] for name, values_ in values.items() if values_}
         facts: dict[str, Any] = {
             "model": text_or_none(first.get("model")),
             "usage": read_usage(first, "input_tokens", "output_tokens"),
-            "cost": None if cost is None else float(cost),
+            "cost": _cost(first.get("cost")),
         }
         reason = text_or_none(first.get("finish_reason"))
         if not texts:
@@ -552,11 +653,24 @@ class ApplicationEndpoint(RemoteEndpoint):
                 f"the body holds nothing at {self._paths['text']}", finish_reason=reason, **facts
             )
         if len(texts) > 1:
-            odd = next((text for text in texts if not isinstance(text, str)), None)
-            return replace(
-                judge("".join(texts) if odd is None else odd, **facts), finish_reason=reason
-            )
-        (text,) = texts
+            # What the provider's reasons mean is said of one message, not of its parts.
+            return replace(judge(joined(texts), **facts), finish_reason=reason)
+        text = texts[0]
         if isinstance(text, (bool, int)) or (isinstance(text, float) and math.isfinite(text)):
             text = json.dumps(text)
         return judge(text, reason, **facts)
+
+
+def _query(filled: Mapping[str, Any]) -> str:
+    """Return the query that *filled*, a request without lists and mappings, is sent as."""
+    query = {}
+    for key, value in filled.items():
+        query[key] = value if isinstance(value, str) else encode_json(value).decode()
+    return urlencode(query, quote_via=quote, encoding="utf-8", errors="surrogatepass")
+
+
+def _cost(value: Any) -> float | None:
+    """Return *value* if it can be what a call cost in dollars."""
+    if is_number(value) and 0 <= value < 1e6:
+        return float(value)
+    return None

@@ -47,7 +47,8 @@ class AzureEndpoint(ChatEndpoint):
     @property
     def url(self) -> str:
         deployment = quote(self.model, safe="")
-        return f"{self.base_url}/openai/deployments/{deployment}/chat/completions?api-version={self.api_version}"
+        path = f"openai/deployments/{deployment}/chat/completions"
+        return f"{self.base_url}/{path}?api-version={self.api_version}"
 
     def identity(self) -> dict[str, JSON]:
         return {**super().identity(), "api_version": self.api_version}

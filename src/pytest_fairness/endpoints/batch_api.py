@@ -185,45 +185,36 @@ class BatchApi:
         await self._sender.aclose()
 
     def _state(self, data: Mapping[str, Any], wire: Wire) -> BatchState:
+        """Return how the batch stands that *data* describes."""
         status = self._text(data, "status", wire)
-        counts = {
-            key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()
-        }
-        files = (data.get("output_file_id"), data.get("error_file_id"))
-        listed = None
+        counts = _mapping(data, "request_counts")
+        done = sum(token_count(counts.get(key)) or 0 for key in ("completed", "failed"))
+        errors: list[Mapping[str, Any]] = []
+        failed = None
         if status == "failed":
-            listed = _mapping(data, "errors").get("data")
-        errors = []
-        if isinstance(listed, list):
-            errors = [batch for batch in listed if isinstance(batch, dict)]
-        faults = {
-            e["line"] - 1: message_of(json.dumps(e))
-            for e in reversed(errors)
-            if type(e.get("line")) is int
-        }
-        why = "the provider does not say why"
-        if errors:
-            why = message_of(json.dumps(errors[0]))
-        more = ""
-        if len(errors) > 1:
-            more = f" (and {len(errors) - 1} more)"
-        full = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
+            errors = _errors_of(data)
+            failed = _why_failed(errors)
         return BatchState(
             id=self._text(data, "id", wire),
             status=status,
             ended=status in ("completed", "failed", "expired", "cancelled"),
-            done=counts.get("completed", 0) + counts.get("failed", 0),
-            total=counts.get("total", 0),
-            results=tuple(
-                self._url(f"/files/{quote(f, safe='')}/content")
-                for f in files
-                if isinstance(f, str) and f
-            ),
-            failed=why + more if status == "failed" else None,
-            full=any(error.get("code") in full for error in errors),
-            faults={line: fault for line, fault in faults.items() if line >= 0},
+            done=done,
+            total=token_count(counts.get("total")) or 0,
+            results=self._addresses(data),
+            failed=failed,
+            full=any(error.get("code") in _FULL for error in errors),
+            faults=_faults(errors),
             wire=wire,
         )
+
+    def _addresses(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return where the files of results are."""
+        addresses = []
+        for key in ("output_file_id", "error_file_id"):
+            file = data.get(key)
+            if isinstance(file, str) and file:
+                addresses.append(self._url(f"/files/{quote(file, safe='')}/content"))
+        return tuple(addresses)
 
     def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
         """Return what a line of results says: an HTTP status and a body; or a flag and why a
@@ -233,10 +224,9 @@ class BatchApi:
         response = data.get("response")
         if isinstance(response, dict):
             status = response.get("status_code")
-            whole_number = type(status) is int
-            if whole_number:
-                return (status, response.get("body"))
-            return (None, "holds a response without a status code")
+            if type(status) is int:
+                return status, response.get("body")
+            return None, "holds a response without a status code"
         if isinstance(error, dict):
             code = error.get("code")
             flag = "batch_error"
@@ -251,33 +241,28 @@ class BatchApi:
             return BatchResult(custom_id=None, line=line)
         outcome, body = self._outcome(data)
         result = BatchResult(custom_id=custom_id, line=line)
-        if (
-            outcome is None
-        ):  # it says whose it is and nothing that can be used: paid for, as far as anybody knows
-            return replace(
-                result,
-                reply=Reply(
-                    text=None, status=Status.MALFORMED, error=f"the line of results {body}"
-                ),
-            )
-        if isinstance(
-            outcome, str
-        ):  # the provider did not come to it, and it is not repeated by itself
-            return replace(
-                result, error=self._error(str(body), Evidence.REJECTED), free=True, flag=outcome
-            )
+        if outcome is None:
+            # It says whose it is and nothing that can be used: paid for, as far as anybody knows.
+            why = f"the line of results {body}"
+            return replace(result, reply=Reply(text=None, status=Status.MALFORMED, error=why))
+        if isinstance(outcome, str):
+            # The provider did not come to it, and it is not repeated by itself.
+            error = self._error(str(body), Evidence.REJECTED)
+            return replace(result, error=error, free=True, flag=outcome)
+        result = replace(result, status_code=outcome)
         if 200 <= outcome < 300:
-            return replace(
-                result, reply=self.endpoint.read(json.dumps(body).encode()), status_code=outcome
-            )
+            return replace(result, reply=self.endpoint.read(json.dumps(body).encode()))
+        return self._rejected(result, outcome, body)
+
+    def _rejected(self, result: BatchResult, status: int, body: object) -> BatchResult:
+        """Return *result* of a request that the provider answered with a *status* of failure."""
         text = body if isinstance(body, str) else json.dumps(body)
-        policy = policy_refusal(outcome, text)
-        why = failure_line(outcome, text)
+        policy = policy_refusal(status, text)
+        why = failure_line(status, text)
         if policy is None:
-            error = self._error(why, evidence_of(outcome, text))
-            return replace(result, error=error, free=True, status_code=outcome)
+            return replace(result, error=self._error(why, evidence_of(status, text)), free=True)
         reply = Reply(text=None, status=Status.REFUSED, finish_reason=policy, error=why)
-        return replace(result, reply=reply, free=True, status_code=outcome)
+        return replace(result, reply=reply, free=True)
 
     # ------------------------------------------------------------ exchanges
 
@@ -285,7 +270,10 @@ class BatchApi:
         return f"{self.path}/{quote(batch, safe='')}"
 
     def _url(self, path: str, **query: str | int) -> str:
-        return f"{self.endpoint.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
+        url = f"{self.endpoint.base_url}{path}"
+        if query:
+            return f"{url}?{urlencode(query)}"
+        return url
 
     async def _exchange(
         self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
@@ -296,9 +284,8 @@ class BatchApi:
         )
         await self._sender.send(exchange, method=method)
         failed = exchange.failure(self.endpoint.name)
-        if (
-            failed is not None
-        ):  # a content policy, or a body that was not kept whole: no answer of a model's here
+        if failed is not None:
+            # A content policy, or a body that was not kept whole: no answer of a model's here.
             raise self._error(str(failed.error), Evidence.REJECTED, failed.wire)
         return exchange
 
@@ -307,10 +294,10 @@ class BatchApi:
     ) -> tuple[Mapping[str, Any], Wire]:
         """The JSON object that is answered, and the record of the exchange."""
         exchange = await self._exchange(method, url, body, content_type)
-        # A file that was sent stands in the log already, line by line with its answers.
-        wire = (
-            replace(exchange, body=b"") if content_type.startswith("multipart/") else exchange
-        ).wire()
+        if content_type.startswith("multipart/"):
+            # A file that was sent stands in the log already, line by line with its answers.
+            exchange = replace(exchange, body=b"")
+        wire = exchange.wire()
         data = _object(exchange.received)
         if not data:
             raise self._error(
@@ -324,25 +311,27 @@ class BatchApi:
         """
         after = ""
         while True:
-            page = {}
-            if after:
-                page = {self.page_key: after}
-            data, wire = await self._call("GET", self._url(self.path, limit=PAGE, **page))
-            listed = data.get("data")
-            if not isinstance(listed, list):
-                raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, wire)
+            data, wire = await self._page(after)
             last: object = after
-            for batch in listed:
-                if not isinstance(batch, dict):
-                    continue
-                created = _unix_time(batch.get("created_at"))
+            for batch in filter(_is_mapping, data["data"]):
                 last = batch.get("id")
+                created = _unix_time(batch.get("created_at"))
                 if created is not None and created < since - _SKEW:
                     return
                 yield batch, wire
             if not data.get("has_more") or not isinstance(last, str) or last == after:
                 return
             after = last
+
+    async def _page(self, after: str) -> tuple[Mapping[str, Any], Wire]:
+        """A page of the provider's list, which begins behind the batch *after*."""
+        page = {}
+        if after:
+            page = {self.page_key: after}
+        data, wire = await self._call("GET", self._url(self.path, limit=PAGE, **page))
+        if not isinstance(data.get("data"), list):
+            raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, wire)
+        return data, wire
 
     def _text(self, data: Mapping[str, Any], key: str, wire: Wire) -> str:
         value = data.get(key)
@@ -496,6 +485,42 @@ def _object(data: bytes) -> Mapping[str, Any]:
             return value
         return {}
     return {}
+
+
+#: Codes by which only too much was waiting there.
+_FULL = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _errors_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the errors by which a batch failed."""
+    listed = _mapping(data, "errors").get("data")
+    if not isinstance(listed, list):
+        return []
+    return list(filter(_is_mapping, listed))
+
+
+def _why_failed(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first of *errors* in words, and how many more there are."""
+    if not errors:
+        return "the provider does not say why"
+    why = message_of(json.dumps(errors[0]))
+    if len(errors) == 1:
+        return why
+    return f"{why} (and {len(errors) - 1} more)"
+
+
+def _faults(errors: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Return what is wrong with which line of the input, from 0; the first error of a line counts."""
+    faults: dict[int, str] = {}
+    for error in reversed(errors):
+        line = error.get("line")
+        if type(line) is int and line >= 1:
+            faults[line - 1] = message_of(json.dumps(error))
+    return faults
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from pytest_fairness import documents
-from pytest_fairness.documents import Misplaced
+from pytest_fairness.documents import Misplaced, is_number
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
 from pytest_fairness.errors import unknown
@@ -46,9 +46,7 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         for key in self.__struct_fields__:
             value = getattr(self, key)
-            if isinstance(value, str) and (
-                not value.strip() or not value.isprintable() or len(value) > _LONGEST
-            ):
+            if isinstance(value, str) and not _is_line(value):
                 raise Misplaced(f"{key} must be a text on one line, not {value[:_LONGEST]!r}", key)
         if not _NAME.fullmatch(self.name):
             why = (
@@ -60,8 +58,13 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def limits(self) -> Limits:
         """Return how fast the endpoint may be asked, as the entry says."""
-        names = (field.name for field in fields(Limits))
-        return Limits(**{name: getattr(self, name) for name in names if hasattr(self, name)})
+        names = [field.name for field in fields(Limits) if hasattr(self, field.name)]
+        return Limits(**{name: getattr(self, name) for name in names})
+
+
+def _is_line(text: str) -> bool:
+    """Return whether *text* says something, on one line that is not too long."""
+    return bool(text.strip()) and text.isprintable() and len(text) <= _LONGEST
 
 
 class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,11 +155,16 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def key_variable(self) -> str | None:
         """The environment variable of the key."""
-        return self.api_key_env or (self.official_key if self.official else None)
+        if self.api_key_env is None and self.official:
+            return self.official_key
+        return self.api_key_env
 
     @property
     def known_price(self) -> Price | None:
-        return self.price or (price_table().find(self.type, self.model) if self.official else None)
+        price = super().known_price
+        if price is None and self.official:
+            return price_table().find(self.type, self.model)
+        return price
 
 
 class BatchOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,8 +189,10 @@ class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.batch, bool):
-            force_setattr(self, "batch", BatchOptions() if self.batch else None)
+        if self.batch is True:
+            force_setattr(self, "batch", BatchOptions())
+        elif self.batch is False:
+            force_setattr(self, "batch", None)
         if self.batch is not None and self.via is not None:
             raise Misplaced("batches are not sent through litellm: leave off via", "via")
 
@@ -212,9 +222,11 @@ def check_url(url: str | None, key: str, hint: str = "") -> None:
     """Raise :class:`Misplaced` where *url* is none that can be asked, or holds what belongs in a
     variable.
     """
+    if not url:
+        return
     try:
-        parts = urlsplit(url or "http://none")
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        parts = urlsplit(url)
+        leads_to_host = _leads_to_host(parts)
     except ValueError:
         raise Misplaced(f"{key} is no address", key) from None
     # The address itself is not repeated: it may hold a password.
@@ -222,11 +234,19 @@ def check_url(url: str | None, key: str, hint: str = "") -> None:
         raise Misplaced(f"{key} holds a user or password; name the key with api_key_env", key)
     if parts.query or parts.fragment:
         raise Misplaced(f"{key} holds a query; leave off everything from ? or #{hint}", key)
-    if not sound or any(character.isspace() for character in url or ""):
+    if not leads_to_host or any(map(str.isspace, url)):
         raise Misplaced(f"{key} must begin with http:// or https:// and a host, not {url!r}", key)
 
 
+def _leads_to_host(parts: SplitResult) -> bool:
+    """Return whether *parts* are those of an HTTP address. Raises ValueError for an odd port."""
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return False
+    return parts.port is None or parts.port >= 0
+
+
 def _price(given: Any) -> Price | None:
+    """Return the price that an entry gives. Raises Misplaced for what is none."""
     if given is None or isinstance(given, Price):
         return given
     if not isinstance(given, Mapping) or not given:
@@ -234,7 +254,7 @@ def _price(given: Any) -> Price | None:
     for key, value in given.items():
         if key not in _PRICE_KEYS:
             raise Misplaced(unknown("key", key, _PRICE_KEYS), "price", key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
+        if not _is_amount(value):
             raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
     if "per_call" not in given and len(given) < 2:
         raise Misplaced(
@@ -243,25 +263,26 @@ def _price(given: Any) -> Price | None:
     return Price(**{key: float(given.get(key, 0.0)) for key in _PRICE_KEYS})
 
 
+def _is_amount(value: object) -> bool:
+    """Return whether *value* can be a price in dollars."""
+    return is_number(value) and 0 <= value < 1e6
+
+
 # ---------------------------------------------------------------- parameters
 
 _PARAMETERS: Any = documents.parse(
     files(__package__).joinpath("parameters.yaml").read_bytes(), "parameters.yaml"
 ).data
+_KINDS = ("openai", "azure", "anthropic", "ollama", "litellm", "simulated", "http", "callable")
+
+
+def _allowed(kind: str) -> frozenset[str]:
+    """Return the parameters that endpoints of type *kind* take."""
+    return frozenset(name for name, row in _PARAMETERS.items() if kind in row["types"].split())
+
+
 #: Endpoint type → the parameters it takes.
-ALLOWED: Mapping[str, frozenset[str]] = {
-    kind: frozenset(name for name, row in _PARAMETERS.items() if kind in row["types"].split())
-    for kind in (
-        "openai",
-        "azure",
-        "anthropic",
-        "ollama",
-        "litellm",
-        "simulated",
-        "http",
-        "callable",
-    )
-}
+ALLOWED: Mapping[str, frozenset[str]] = {kind: _allowed(kind) for kind in _KINDS}
 
 
 def check_parameters(
@@ -273,25 +294,41 @@ def check_parameters(
     A type of a third party takes whatever its own factory accepts.
     """
     allowed = ALLOWED.get(system.type)
-    where = f"endpoint {system.name!r}"
-    for name, value in parameters.items() if allowed is not None else ():
-        if name not in (allowed or ()):
-            raise Misplaced(f"{where}: {unknown('parameter', name, allowed or ())}", *place)
-        row = _PARAMETERS[name]
-        kind = row.get("kind")
-        least = row.get("least")
-        greatest = row.get("greatest")
-        numbers = (int, float) if kind == "number" else (int,)
-        low = -math.inf if least is None else least
-        high = math.inf if greatest is None else greatest
-        if kind is not None and (type(value) not in numbers or not low <= value <= high):  # type: ignore[operator]
-            if math.isfinite(high):
-                between = f" from {low:g} to {high:g}"
-            elif low == 1:
-                between = ", 1 or more"
-            else:
-                between = ""
-            raise Misplaced(f"{where}: {name} must be a {kind}{between}, not {value!r}", *place)
+    if allowed is None:
+        return
+    for name, value in parameters.items():
+        wrong = ""
+        if name not in allowed:
+            wrong = unknown("parameter", name, allowed)
+        elif not _is_value(name, value):
+            wrong = f"{name} must be a {_kind_of_value(name)}, not {value!r}"
+        if wrong:
+            raise Misplaced(f"endpoint {system.name!r}: {wrong}", *place)
+
+
+#: The types of a value, by its kind in ``parameters.yaml``; any other kind is a whole number.
+_TYPES_OF_NUMBERS: Mapping[str, tuple[type, ...]] = {"number": (int, float)}
+
+
+def _is_value(name: str, value: Any) -> bool:
+    """Return whether the parameter *name* may be *value*."""
+    row = _PARAMETERS[name]
+    kind = row.get("kind")
+    if kind is None:
+        return True
+    if type(value) not in _TYPES_OF_NUMBERS.get(kind, (int,)):
+        return False
+    return bool(row.get("least", -math.inf) <= value <= row.get("greatest", math.inf))
+
+
+def _kind_of_value(name: str) -> str:
+    """Return what the parameter *name* may be, in words: "number from 0 to 2"."""
+    row = _PARAMETERS[name]
+    if "greatest" in row:
+        return f"{row['kind']} from {row.get('least', -math.inf):g} to {row['greatest']:g}"
+    if row.get("least") == 1:
+        return f"{row['kind']}, 1 or more"
+    return str(row["kind"])
 
 
 def merged_parameters(endpoint: Endpoint, given: Mapping[str, JSON]) -> dict[str, JSON]:

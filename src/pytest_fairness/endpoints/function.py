@@ -26,7 +26,7 @@ from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request, plain_messages
+from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request, joined, plain_messages
 from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Status
@@ -108,7 +108,7 @@ class FunctionEndpoint:
             if inspect.isawaitable(answer):
                 answer = await answer
             if isinstance(answer, AsyncIterator):
-                answer = _joined([part async for part in answer])
+                answer = joined([part async for part in answer])
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
@@ -184,43 +184,53 @@ def _answer(call: Callable[[], Any]) -> Any:
     """Call, and join a generator's parts here in the thread, where it may block."""
     answer = call()
     if isinstance(answer, Iterator):
-        return _joined(list(answer))
+        return joined(list(answer))
     return answer
-
-
-def _joined(parts: list[Any]) -> Any:
-    """The text that the parts make together; the first part that is no text, so that it gets
-    reported.
-    """
-    odd = [part for part in parts if not isinstance(part, str)]
-    if odd:
-        return odd[0]
-    return "".join(parts)
 
 
 # ---------------------------------------------------------------- what kind of function it is
 
 
 def _takes_conversation(function: Callable[..., Any], name: str) -> bool:
+    """Return whether *function* has a parameter ``messages``. Raises UsageError where it cannot be
+    called with one text.
+    """
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some built-ins have no signature; they get the text
         return False
-    kinds = inspect.Parameter
-    positional = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL)
-    taken = parameters.get("messages") or next(
-        (p for p in parameters.values() if p.kind in positional), None
-    )
+    taken = parameters.get("messages")
+    if taken is None:
+        taken = next(filter(_is_positional, parameters.values()), None)
     if taken is None:
         raise UsageError(f"{name} takes no text: give it one parameter for the prompt")
-    others = [p for p in parameters.values() if p is not taken and p.default is kinds.empty]
-    required = [p.name for p in others if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
+    required = [
+        parameter.name
+        for parameter in parameters.values()
+        if parameter is not taken and _is_required(parameter)
+    ]
     if required:
         raise UsageError(
             f"{name} needs {', '.join(required)} as well: give them defaults, or wrap it in a "
             "function of one text"
         )
     return "messages" in parameters
+
+
+def _is_positional(parameter: inspect.Parameter) -> bool:
+    """Return whether *parameter* can be given by its place."""
+    return parameter.kind in (
+        parameter.POSITIONAL_ONLY,
+        parameter.POSITIONAL_OR_KEYWORD,
+        parameter.VAR_POSITIONAL,
+    )
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    """Return whether no call goes without *parameter*."""
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return False
+    return parameter.default is parameter.empty
 
 
 def _fingerprint(function: Any) -> str | None:
@@ -236,24 +246,44 @@ def _fingerprint(function: Any) -> str | None:
         setup += (function.args, sorted(function.keywords.items()))
         function = function.func
     function = inspect.unwrap(function)
-    routine = inspect.isroutine(function)
+    source = _source(function)
+    if source is None:
+        return None
+    setup += (*_held_by(function), getattr(function, "__defaults__", None))
+    parts = [source, *map(_shown, setup)]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _source(function: Any) -> str | None:
+    """Return the source of *function*, or of its class where it is an instance; None without one."""
+    if not inspect.isroutine(function):
+        function = type(function)
     try:
-        source = textwrap.dedent(inspect.getsource(function if routine else type(function)))
+        return textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
         return None
-    instance = getattr(function, "__self__", None if routine else function)
+
+
+def _held_by(function: Any) -> Iterator[Any]:
+    """Yield the attributes of the instance that *function* is, or is a method of, and what its
+    closure holds.
+    """
+    instance = getattr(function, "__self__", None)
+    if instance is None and not inspect.isroutine(function):
+        instance = function
     if instance is not None and not inspect.ismodule(instance):
-        setup.append(sorted(getattr(instance, "__dict__", {}).items()))
+        yield sorted(getattr(instance, "__dict__", {}).items())
     for cell in getattr(function, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a variable that is not bound yet
-            setup.append(cell.cell_contents)
-    parts = [source]
-    for value in (*setup, getattr(function, "__defaults__", None)):
-        try:
-            parts.append(_ADDRESS.sub("", repr(value)))
-        except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
-            parts.append(type(value).__qualname__)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+            yield cell.cell_contents
+
+
+def _shown(value: Any) -> str:
+    """Return the text by which *value* is told from others, without its address; else its type."""
+    try:
+        return _ADDRESS.sub("", repr(value))
+    except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
+        return type(value).__qualname__
 
 
 # ---------------------------------------------------------------- threads

@@ -24,6 +24,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pytest_fairness.documents import is_number
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Wire
 from pytest_fairness.endpoints.redaction import (
     REQUEST_HEADERS,
@@ -81,19 +82,20 @@ def make_wire(
     truncated: bool = False,
 ) -> Wire:
     """The record of one exchange, as far as it got, without secrets."""
-    sent, received = (
-        redact_values(body.decode("utf-8", "surrogateescape"))
-        for body in (request_body, response_body)
-    )
     return Wire(
         url=safe_url(url),
-        request_body=sent,
+        request_body=_recorded(request_body),
         request_headers=safe_headers(request_headers, REQUEST_HEADERS),
         status_code=status_code,
         response_headers=safe_headers(response_headers, RESPONSE_HEADERS),
-        response_body=received,
+        response_body=_recorded(response_body),
         truncated=truncated,
     )
+
+
+def _recorded(body: bytes) -> str:
+    """Return *body* as the log has it."""
+    return redact_values(body.decode("utf-8", "surrogateescape"))
 
 
 # ---------------------------------------------------------------- what a response without success is evidence of
@@ -121,17 +123,21 @@ def evidence_of(status: int, body: str) -> Evidence:
     """The evidence of a complete response with *status* (not a 2xx) and *body*."""
     if status == 429 and _QUOTA.search(body):
         return Evidence.AUTH
-    return _EVIDENCE.get(status, Evidence.SERVER if status >= 500 else Evidence.REJECTED)
+    if status in _EVIDENCE:
+        return _EVIDENCE[status]
+    if status >= 500:
+        return Evidence.SERVER
+    return Evidence.REJECTED
 
 
 def policy_refusal(status: int, body: str) -> str | None:
     """The provider's own word if a content policy refused the request, else ``None``."""
-    match = None
-    if status in (400, 422):
-        match = _POLICY.search(body)
-    if match:
-        return match[0]
-    return None
+    if status not in (400, 422):
+        return None
+    match = _POLICY.search(body)
+    if match is None:
+        return None
+    return match[0]
 
 
 def failure_line(status: int, body: str) -> str:
@@ -143,29 +149,34 @@ def failure_line(status: int, body: str) -> str:
 
 def message_of(body: str) -> str:
     """The message in an error body, or the start of the body, on one line, redacted."""
-    message: Any = None
-    with contextlib.suppress(ValueError, RecursionError):
-        data = json.loads(body)
-        if isinstance(data, dict):
-            error = data.get("error", data.get("message", data.get("detail")))
-            message = error
-            if isinstance(error, dict):
-                message = error.get("message", error.get("type"))
-    line = " ".join(
-        redact(message if isinstance(message, str) and message.strip() else body).split()
-    )
-    # Model output and server output are hostile input: nothing that a terminal would obey.
-    line = "".join(character if character.isprintable() else "�" for character in line)
+    line = " ".join(redact(_message_in(body) or body).split())
+    if not line.isprintable():
+        # Model output and server output are hostile input: nothing that a terminal would obey.
+        line = "".join(character if character.isprintable() else "�" for character in line)
     if len(line) <= _LONGEST_MESSAGE:
         return line
     return line[: _LONGEST_MESSAGE - 1] + "…"
 
 
+def _message_in(body: str) -> str:
+    """Return what the JSON object in *body* has where servers put a message; empty without one."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(data, dict):
+        return ""
+    message = data.get("error", data.get("message", data.get("detail")))
+    if isinstance(message, dict):
+        message = message.get("message", message.get("type"))
+    if isinstance(message, str) and message.strip():
+        return message
+    return ""
+
+
 def token_count(value: Any) -> int | None:
     """*value* if it can be a number of tokens."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        return None
-    if int(value) == value:
+    if is_number(value) and 0 <= value < math.inf and int(value) == value:
         return int(value)
     return None
 
@@ -184,7 +195,9 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
         until = email.utils.parsedate_to_datetime(lowered["retry-after"]).timestamp()
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return max(0.0, until - (time.time() if now is None else now))
+    if now is None:
+        now = time.time()
+    return max(0.0, until - now)
 
 
 # ---------------------------------------------------------------- one exchange
@@ -249,7 +262,9 @@ class HttpExchange:
     @property
     def whole(self) -> bool:
         """Return whether a response came and can be read to its end, whatever its status."""
-        return self.status is not None and self.error is None and not self.full and self.readable
+        if self.status is None or self.error is not None:
+            return False
+        return self.readable and not self.full
 
     @property
     def succeeded(self) -> bool:
@@ -275,42 +290,54 @@ class HttpExchange:
         """
         if self.succeeded and self.whole:
             return None
-        wire = self.wire()
         status = self.status
-        if self.error is not None or status is None:
-            what = "sent, and no response came"
-            if not self.sent:
-                what = self.unreachable or "no connection"
-            if status is not None:
-                what = f"HTTP {status}, and the response broke off"
-            line = f"{what} ({self.error})"
-        elif self.succeeded:
-            full = f"the body is longer than {len(self.received):,} bytes"
-            error = "the body is packed and cannot be unpacked"
-            if self.full:
-                error = full
-            return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
-        else:
-            line = failure_line(status, wire.response_body)
-            policy = policy_refusal(status, wire.response_body)
-            if policy is not None:
-                return Reply(
-                    text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line
-                )
-            if 300 <= status < 400:
-                line = (
-                    f"HTTP {status}: a redirect, which is not followed; set base_url to where the "
-                    "server really is"
-                )
-            elif status in (404, 405):
-                hint = ""
-                if self.hint:
-                    hint = f"; {self.hint}"
-                line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
-        wait = retry_after(self.response_headers)
-        raise AttemptError(
-            f"endpoint {name!r}: {line}", evidence=self.evidence, retry_after=wait, wire=wire
+        wire = self.wire()
+        if status is None or self.error is not None:
+            raise self._attempt_error(name, f"{self._broken_off} ({self.error})", wire)
+        if self.succeeded:
+            return Reply(text=None, status=Status.MALFORMED, error=self._unreadable, wire=wire)
+        line = failure_line(status, wire.response_body)
+        policy = policy_refusal(status, wire.response_body)
+        if policy is not None:
+            return Reply(
+                text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line
+            )
+        if 300 <= status < 400:
+            line = (
+                f"HTTP {status}: a redirect, which is not followed; set base_url to where the "
+                "server really is"
+            )
+        elif status in (404, 405):
+            hint = ""
+            if self.hint:
+                hint = f"; {self.hint}"
+            line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
+        raise self._attempt_error(name, line, wire)
+
+    def _attempt_error(self, name: str, line: str, wire: Wire) -> AttemptError:
+        """The error of an attempt without an answer, which *line* describes."""
+        return AttemptError(
+            f"endpoint {name!r}: {line}",
+            evidence=self.evidence,
+            retry_after=retry_after(self.response_headers),
+            wire=wire,
         )
+
+    @property
+    def _broken_off(self) -> str:
+        """Return how far it got that broke off."""
+        if self.status is not None:
+            return f"HTTP {self.status}, and the response broke off"
+        if self.sent:
+            return "sent, and no response came"
+        return self.unreachable or "no connection"
+
+    @property
+    def _unreadable(self) -> str:
+        """Return why the body of a success cannot be read."""
+        if self.full:
+            return f"the body is longer than {len(self.received):,} bytes"
+        return "the body is packed and cannot be unpacked"
 
 
 class Sender:
@@ -333,11 +360,9 @@ class Sender:
 
         session = await self._open()
         try:
-            url = (
-                URL(f"{exchange.url}?{exchange.query}", encoded=True)
-                if exchange.query
-                else exchange.url
-            )
+            url: str | URL = exchange.url
+            if exchange.query:
+                url = URL(f"{exchange.url}?{exchange.query}", encoded=True)
             async with session.request(
                 method,
                 url,
@@ -456,8 +481,11 @@ _UNREACHABLE = {
 
 
 def _why_unreachable(url: str, error: Exception) -> str:
-    causes = (error, getattr(error, "os_error", None))
-    kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
+    """Return why there is no connection to *url*, as far as *error* tells; else nothing."""
+    kinds = type(error).__mro__ + type(getattr(error, "os_error", None)).__mro__
+    names = {kind.__name__ for kind in kinds}
     parts = urlsplit(safe_url(url))
-    why = next((why for kind, why in _UNREACHABLE.items() if kind in kinds), "")
-    return why.format(f"{parts.scheme}://{parts.netloc}")
+    for name, why in _UNREACHABLE.items():
+        if name in names:
+            return why.format(f"{parts.scheme}://{parts.netloc}")
+    return ""

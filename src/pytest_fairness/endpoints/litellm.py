@@ -42,6 +42,7 @@ from pytest_fairness.endpoints.protocol import (
     Reply,
     Request,
     Wire,
+    plain_messages,
 )
 from pytest_fairness.endpoints.redaction import remember_environment, safe_url
 from pytest_fairness.errors import MissingExtra, UsageError
@@ -94,10 +95,11 @@ class LiteLLMConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def known_price(self) -> Price | None:
-        provider, _, model = self.model.partition("/")
-        return self.price or (
-            price_table().find(provider, model) if self.base_url is None else None
-        )
+        price = super().known_price
+        if price is None and self.base_url is None:
+            provider, _, model = self.model.partition("/")
+            return price_table().find(provider, model)
+        return price
 
 
 class LiteLLMEndpoint(ChatEndpoint):
@@ -112,29 +114,35 @@ class LiteLLMEndpoint(ChatEndpoint):
     def __init__(self, config: ModelConfig) -> None:
         if importlib.util.find_spec("litellm") is None:
             raise MissingExtra(f"endpoint {config.name!r} (type {config.type})", "llm")
-        if (installed := importlib.metadata.version("litellm")) in _COMPROMISED:
+        installed = importlib.metadata.version("litellm")
+        if installed in _COMPROMISED:
             raise UsageError(
                 f"litellm {installed} was published by an attacker and may have stolen keys "
-                "already: remove it, "
-                "change the keys that it could read, and install another version"
+                "already: remove it, change the keys that it could read, and install another "
+                "version"
             )
         super().__init__(config)
         if config.type != "litellm" and not self.model.startswith(f"{config.type}/"):
             self.model = f"{config.type}/{self.model}"
         self._version: str | None = getattr(config, "api_version", None)
         self._litellm: Any = None
-        provider = self.model.partition("/")[0].upper().replace("-", "_")
-        for variable in () if self.base_url else (f"{provider}_{ending}" for ending in _REROUTING):
-            if os.environ.get(variable, "").strip():
-                raise UsageError(
-                    f"endpoint {self.name!r}: the environment variable {variable} is set, and "
-                    "would send its requests "
-                    "to another address than the provider's own: write that address as base_url, "
-                    "or unset the variable"
-                )
+        if not self.base_url:
+            self._refuse_rerouting()
         # litellm finds keys in the environment by itself; whatever it finds must not be written
         # down.
         remember_environment()
+
+    def _refuse_rerouting(self) -> None:
+        """Raise UsageError where the environment has an address in place of the provider's own."""
+        provider = self.model.partition("/")[0].upper().replace("-", "_")
+        for ending in _REROUTING:
+            variable = f"{provider}_{ending}"
+            if os.environ.get(variable, "").strip():
+                raise UsageError(
+                    f"endpoint {self.name!r}: the environment variable {variable} is set, and "
+                    "would send its requests to another address than the provider's own: write "
+                    "that address as base_url, or unset the variable"
+                )
 
     def identity(self) -> dict[str, JSON]:
         version: dict[str, JSON] = {}
@@ -175,15 +183,10 @@ class LiteLLMEndpoint(ChatEndpoint):
         key = read_key(self._key_variable, self.name)
         given: dict[str, JSON] = {
             "model": self.model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            "messages": plain_messages(request.messages),
             **merged_parameters(self, request.parameters),
         }
         await self.prepare()
-        optional = {
-            "api_base": self.base_url or None,
-            "api_key": key or (_NO_KEY if self.base_url else None),
-            "api_version": self._version,
-        }
         # Where a suite makes warnings errors, those from within litellm must not end a call.
         # Filters, not catch_warnings: that changes those of the whole process, and puts back the
         # wrong ones when two calls overlap.
@@ -191,7 +194,7 @@ class LiteLLMEndpoint(ChatEndpoint):
         try:
             response = await self._litellm.acompletion(
                 **given,
-                **{name: value for name, value in optional.items() if value is not None},
+                **self._address(key),
                 max_retries=0,
                 num_retries=0,
                 timeout=_NO_TIMEOUT,
@@ -201,21 +204,25 @@ class LiteLLMEndpoint(ChatEndpoint):
             )
         except Exception as error:  # noqa: BLE001 - each is classified, or counts as sent without an answer
             return self._failure(error, given)
-        data = response.model_dump()
-        for choice in data.get("choices") or ():
-            # The text of a refusal goes where providers have it, from where litellm puts it.
-            message = choice.get("message") or {}
-            message.setdefault(
-                "refusal", (message.get("provider_specific_fields") or {}).get("refusal")
-            )
-        reply = ChatEndpoint.interpret(data)
+        reply = ChatEndpoint.interpret(_with_refusals(response.model_dump()))
+        usage = reply.usage
         # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its
         # worst case.
-        counted = reply.usage is not None and (
-            reply.usage.input_tokens or reply.usage.output_tokens
-        )
+        if usage is not None and not usage.input_tokens and not usage.output_tokens:
+            usage = None
         wire = self._wire(given, response.model_dump_json().encode(), response)
-        return replace(reply, usage=reply.usage if counted else None, wire=wire)
+        return replace(reply, usage=usage, wire=wire)
+
+    def _address(self, key: str | None) -> dict[str, str]:
+        """Return where litellm is to ask, with which *key*, in which version of the API."""
+        address = {}
+        if self.base_url:
+            address = {"api_base": self.base_url, "api_key": key or _NO_KEY}
+        elif key:
+            address = {"api_key": key}
+        if self._version is not None:
+            address["api_version"] = self._version
+        return address
 
     async def aclose(self) -> None:
         close = getattr(self._litellm, "close_litellm_async_clients", None)
@@ -233,26 +240,18 @@ class LiteLLMEndpoint(ChatEndpoint):
             status = code
         text = f"{type(error).__name__}: {error}"
         wire = self._wire(given, b"", error, status=status)
-        policy = None
-        if status is not None:
-            policy = policy_refusal(status, detail)
-        if policy or "ContentPolicyViolationError" in kinds:
-            reason = policy or "content_policy_violation"
+        policy = _policy(kinds, status, detail)
+        if policy is not None:
             return Reply(
                 text=None,
                 status=Status.REFUSED,
-                finish_reason=reason,
+                finish_reason=policy,
                 wire=wire,
                 error=message_of(text),
             )
         if "UnsupportedParamsError" in kinds:
             raise self._error(f"nothing was sent: {error}", Evidence.AUTH)
-        if status is None:
-            evidence = Evidence.NO_RESPONSE
-        else:
-            evidence = evidence_of(status, detail)
-        if kinds & _UNCONNECTED and not kinds & _CONNECTED:
-            evidence = Evidence.NOT_SENT
+        evidence = _evidence(kinds, status, detail)
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(_headers(error)))
 
     def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
@@ -273,13 +272,44 @@ class LiteLLMEndpoint(ChatEndpoint):
 
 def _headers(outcome: Any) -> dict[str, str]:
     """The headers that litellm kept of a response, or of the response that an exception came from."""
-    kept = getattr(outcome, "_response_headers", None) or getattr(
-        outcome, "litellm_response_headers", None
+    response = getattr(outcome, "response", None)
+    kept = (
+        getattr(outcome, "_response_headers", None)
+        or getattr(outcome, "litellm_response_headers", None)
+        or getattr(response, "headers", None)
+        or {}
     )
-    kept = kept or getattr(getattr(outcome, "response", None), "headers", None) or {}
     return {
         str(name).removeprefix("llm_provider-"): str(value) for name, value in dict(kept).items()
     }
+
+
+def _with_refusals(data: dict[str, Any]) -> dict[str, Any]:
+    """*data* with the text of a refusal where providers have it, from where litellm puts it."""
+    for choice in data.get("choices") or ():
+        message = choice.get("message") or {}
+        fields = message.get("provider_specific_fields") or {}
+        message.setdefault("refusal", fields.get("refusal"))
+    return data
+
+
+def _policy(kinds: set[str], status: int | None, detail: str) -> str | None:
+    """Return the word by which a content policy refused the request; None where none did."""
+    policy = None
+    if status is not None:
+        policy = policy_refusal(status, detail)
+    if policy is None and "ContentPolicyViolationError" in kinds:
+        return "content_policy_violation"
+    return policy
+
+
+def _evidence(kinds: set[str], status: int | None, detail: str) -> Evidence:
+    """Return what errors of these *kinds* are evidence of."""
+    if kinds & _UNCONNECTED and not kinds & _CONNECTED:
+        return Evidence.NOT_SENT
+    if status is None:
+        return Evidence.NO_RESPONSE
+    return evidence_of(status, detail)
 
 
 def _chain(error: BaseException) -> tuple[set[str], str]:
@@ -291,11 +321,12 @@ def _chain(error: BaseException) -> tuple[set[str], str]:
         if cause is not None and id(cause) not in seen:
             seen[id(cause)] = cause
             stack += (cause.__cause__, cause.__context__)
-    kinds = {kind.__name__ for error in seen.values() for kind in type(error).__mro__}
-    return kinds, " ".join(
-        f"{error} {getattr(error, 'body', '')} {getattr(error, 'code', '')}"
-        for error in seen.values()
-    )
+    kinds: set[str] = set()
+    texts = []
+    for cause in seen.values():
+        kinds.update(kind.__name__ for kind in type(cause).__mro__)
+        texts.append(f"{cause} {getattr(cause, 'body', '')} {getattr(cause, 'code', '')}")
+    return kinds, " ".join(texts)
 
 
 def load_litellm() -> Any:

@@ -16,6 +16,11 @@ from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usag
 from pytest_fairness.endpoints.protocol import FREE, Price, plain_messages
 from pytest_fairness.model import JSON, Message, Usage
 
+#: Ours → Ollama's names of parameters.
+_NAMES = {"max_tokens": "num_predict"}
+#: Names of the machine that asks.
+_ITSELF = ("localhost", "127.0.0.1", "::1")
+
 
 class OllamaConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of type ``ollama``; ``base_url`` is the address of the server, without ``/api``."""
@@ -25,8 +30,10 @@ class OllamaConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def known_price(self) -> Price | None:
         """Models that run on one's own machine cost nothing a call."""
-        local = urlsplit(self.address).hostname in ("localhost", "127.0.0.1", "::1")
-        return self.price or (FREE if local else None)
+        price: Price | None = self.price
+        if price is None and urlsplit(self.address).hostname in _ITSELF:
+            return FREE
+        return price
 
 
 class OllamaEndpoint(ChatEndpoint):
@@ -45,25 +52,21 @@ class OllamaEndpoint(ChatEndpoint):
     def payload(
         self, messages: Sequence[Message], parameters: Mapping[str, JSON]
     ) -> dict[str, JSON]:
-        options = {
-            {"max_tokens": "num_predict"}.get(name, name): value
-            for name, value in parameters.items()
-        }
-        outside = {}
-        if "keep_alive" in options:
-            outside = {"keep_alive": options.pop("keep_alive")}
-        if isinstance(form := options.pop("response_format", None), dict):
-            described = form.get("json_schema")
-            if isinstance(described, dict):
-                outside["format"] = described["schema"]
-            else:
-                outside["format"] = "json"
+        options = {_NAMES.get(name, name): value for name, value in parameters.items()}
         payload: dict[str, JSON] = {
             "model": self.model,
             "messages": plain_messages(messages),
             "stream": False,
         }
-        return {**payload, **({"options": options} if options else {}), **outside}
+        outside: dict[str, JSON] = {}
+        if "keep_alive" in options:
+            outside["keep_alive"] = options.pop("keep_alive")
+        form = options.pop("response_format", None)
+        if isinstance(form, dict):
+            outside["format"] = _format_of(form)
+        if options:
+            payload["options"] = options
+        return {**payload, **outside}
 
     @staticmethod
     def usage(data: Mapping[str, Any]) -> Usage | None:
@@ -75,3 +78,11 @@ class OllamaEndpoint(ChatEndpoint):
         if not isinstance(message, dict):
             raise Unreadable("the answer holds no message")
         return message.get("content"), data.get("done_reason"), None
+
+
+def _format_of(response_format: Mapping[str, JSON]) -> JSON:
+    """Return how Ollama calls the form that an OpenAI-like *response_format* asks for."""
+    described = response_format.get("json_schema")
+    if isinstance(described, dict):
+        return described["schema"]
+    return "json"

@@ -96,8 +96,7 @@ class ChatEndpoint(RemoteEndpoint):
     @property
     def hint(self) -> str:
         """Return what to look at where the server knows no such address."""
-        ends_so = self.base_url.endswith("/v1")
-        if ends_so:
+        if self.base_url.endswith("/v1"):
             return "is the model's name right?"
         return "base_url usually ends in /v1; is the model's name right?"
 
@@ -153,8 +152,11 @@ class ChatEndpoint(RemoteEndpoint):
 
     def headers(self) -> dict[str, str]:
         """Of a request. Raises AttemptError where the key is not to be had."""
-        key, (header, prefix) = read_key(self._key_variable, self.name), self.key_header
-        return {**self._headers, **({} if key is None else {header: f"{prefix}{key}"})}
+        key = read_key(self._key_variable, self.name)
+        if key is None:
+            return dict(self._headers)
+        header, prefix = self.key_header
+        return {**self._headers, header: f"{prefix}{key}"}
 
     def identity(self) -> dict[str, JSON]:
         return {
@@ -166,27 +168,25 @@ class ChatEndpoint(RemoteEndpoint):
 
     async def body(self, request: Request) -> bytes:
         """The body that :meth:`ask` sends. Raises AttemptError for parameters that are not taken."""
-        return encode_json(
-            self.payload(request.messages, merged_parameters(self, request.parameters))
-        )
+        parameters = merged_parameters(self, request.parameters)
+        return encode_json(self.payload(request.messages, parameters))
 
     async def ask(self, request: Request) -> Reply:
-        if (
-            self.batches is not None
-        ):  # the price is that of calls in batches: alone, a call costs more
+        if self.batches is not None:
+            # The price is that of calls in batches: alone, a call costs more.
             why = (
                 f"endpoint {self.name!r} is asked in batches alone, and so cannot be a step, or be "
-                "asked one by one: "
+                "asked one by one: give it a second entry without `batch:`"
             )
-            raise AttemptError(
-                f"{why}give it a second entry without `batch:`", evidence=Evidence.AUTH
-            )
-        headers, body = self.headers(), await self.body(request)
+            raise AttemptError(why, evidence=Evidence.AUTH)
+        headers = self.headers()
+        body = await self.body(request)
         exchange = HttpExchange(self.url, headers, body, hint=self.hint, leaving=request.leaving)
         await self._sender.send(exchange)
-        return exchange.failure(self.name) or replace(
-            self.read(exchange.received), wire=exchange.wire()
-        )
+        failure = exchange.failure(self.name)
+        if failure is not None:
+            return failure
+        return replace(self.read(exchange.received), wire=exchange.wire())
 
     async def aclose(self) -> None:
         await super().aclose()
@@ -226,28 +226,27 @@ def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **fac
     """The reply with a message's *content*, the provider's finish *reason*, and what it gave as its
     *refusal*.
     """
-    status = Status.ANSWERED
-    text = content
-    error = None
-    blank = content is None or (isinstance(content, str) and not content.strip())
-    if isinstance(refusal, str) and refusal.strip():
-        status = Status.REFUSED
-        text = refusal
-    elif content is not None and not isinstance(content, str):
-        status = Status.MALFORMED
-        text = None
+    facts = {"finish_reason": reason, **facts}
+    if _says_something(refusal):
+        return Reply(text=refusal, status=Status.REFUSED, **facts)
+    if content is not None and not isinstance(content, str):
         error = f"the content is {kind_of(content)}, not a text"
-    elif reason is not None and reason.lower() in _REFUSING:
-        status = Status.REFUSED
-        text = None if blank else content
-    elif blank:
-        because = ""
-        if reason:
-            because = f" (finish reason {reason})"
-        status = Status.EMPTY
-        text = None
-        error = f"the reply holds no text{because}"
-    return Reply(text=text, status=status, error=error, finish_reason=reason, **facts)
+        return Reply(text=None, status=Status.MALFORMED, error=error, **facts)
+    text = content if _says_something(content) else None
+    if reason is not None and reason.lower() in _REFUSING:
+        return Reply(text=text, status=Status.REFUSED, **facts)
+    if text is not None:
+        return Reply(text=text, status=Status.ANSWERED, **facts)
+    because = ""
+    if reason:
+        because = f" (finish reason {reason})"
+    error = f"the reply holds no text{because}"
+    return Reply(text=None, status=Status.EMPTY, error=error, **facts)
+
+
+def _says_something(value: Any) -> bool:
+    """Return whether *value* is a text that is not blank."""
+    return isinstance(value, str) and bool(value.strip())
 
 
 def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
@@ -274,11 +273,15 @@ def text_or_none(value: Any) -> str | None:
 
 def kind_of(value: Any) -> str:
     """Return what kind of JSON *value* is, in words."""
-    names = {
-        type(None): "null",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-    }
-    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
+    if isinstance(value, list):
+        return "a list"
+    return _KINDS.get(type(value), "an object")
+
+
+_KINDS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+}

@@ -9,6 +9,7 @@ trial: logged, paid for, repeated by its own evidence, and not asked again when 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Self
@@ -30,6 +31,10 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, PROMPT, TEXT, Ask
 
 _AS_IT_IS = f"{{{TEXT}}}"
+_SLOTS_THERE_ARE = (
+    f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test "
+    "asks"
+)
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -47,16 +52,15 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         slots = _SLOT.findall(self.prompt)
-        odd = [slot for slot in slots if slot not in (TEXT, PROMPT)]
-        if odd or not slots:
-            what = "the prompt has no slot"
-            if odd:
-                what = f"nothing fills the slot {{{odd[0]}}}"
-            why = f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test asks"
-            raise Misplaced(f"{what}: {why}", "prompt")
+        if not slots:
+            raise Misplaced(f"the prompt has no slot: {_SLOTS_THERE_ARE}", "prompt")
+        for slot in slots:
+            if slot not in (TEXT, PROMPT):
+                why = f"nothing fills the slot {{{slot}}}: {_SLOTS_THERE_ARE}"
+                raise Misplaced(why, "prompt")
 
     def filled(self, *, text: str, prompt: str) -> str:
-        """The prompt with both in their slots, in one pass: what is put in is never read for slots."""
+        """The prompt with both in their slots, in one pass: what fills them is not read for slots."""
         values = {TEXT: text, PROMPT: prompt}
         return _SLOT.sub(lambda match: values[match[1]], self.prompt)
 
@@ -65,9 +69,22 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
         """The endpoint. Raises UsageError where it is a name still."""
         if not isinstance(self.endpoint, Endpoint):
             raise UsageError(
-                f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows it"
+                f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows "
+                "it"
             )
         return self.endpoint
+
+    def check_system(self, where: str) -> None:
+        """Raise UsageError, which begins with *where*, for an endpoint that cannot be a step."""
+        system = self.endpoint
+        if isinstance(system, PipelineEndpoint):
+            raise UsageError(f"{where} is a pipeline itself: write its steps here")
+        if self.system is None or not isinstance(system, Endpoint):
+            return
+        if not system.supports_system_prompt:
+            raise UsageError(
+                f"{where} has a system prompt, which endpoint {system.name!r} does not take"
+            )
 
 
 class PipelineConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,41 +112,38 @@ class PipelineEndpoint:
         if not self.steps:
             raise UsageError(f"endpoint {name!r}: a pipeline needs at least one step")
         for number, step in enumerate(self.steps, start=1):
-            where = f"endpoint {name!r}, step {number}"
-            system = step.endpoint
-            if isinstance(system, PipelineEndpoint):
-                raise UsageError(f"{where} is a pipeline itself: write its steps here")
-            if (
-                isinstance(system, Endpoint)
-                and step.system is not None
-                and not system.supports_system_prompt
-            ):
-                raise UsageError(
-                    f"{where} has a system prompt, which endpoint {system.name!r} does not take"
-                )
+            step.check_system(f"endpoint {name!r}, step {number}")
+
+    @property
+    def _systems(self) -> list[Endpoint]:
+        """The endpoints of the steps, but for those that are a name or a function still."""
+        systems = [step.endpoint for step in self.steps]
+        return [system for system in systems if isinstance(system, Endpoint)]
+
+    @property
+    def _is_resolved(self) -> bool:
+        return len(self._systems) == len(self.steps)
 
     @property
     def simulated(self) -> bool:
         """Return whether all of its steps are; a trial in which one is says so by itself."""
-        return all(
-            isinstance(step.endpoint, Endpoint) and step.endpoint.simulated for step in self.steps
-        )
+        return self._is_resolved and all(system.simulated for system in self._systems)
 
     @property
     def price(self) -> Price | None:
         """About what a trial costs: the prices of its steps together; None where one is not known."""
-        prices = [
-            step.endpoint.price if isinstance(step.endpoint, Endpoint) else None
-            for step in self.steps
-        ]
-        prices_ = [asdict(price) for price in prices if price is not None]
-        if len(prices_) < len(prices):
+        parts: Counter[str] = Counter()
+        for system in self._systems:
+            if system.price is None:
+                return None
+            parts.update(asdict(system.price))
+        if not self._is_resolved:
             return None
-        return Price(**{part: sum(price[part] for price in prices_) for part in prices_[0]})
+        return Price(**parts)
 
     def resolved(self, resolve: Callable[[Any], Endpoint]) -> Self:
         """The same with every name and function as the endpoint that *resolve* makes of it."""
-        if all(isinstance(step.endpoint, Endpoint) for step in self.steps):
+        if self._is_resolved:
             return self
         steps = [replace(step, endpoint=resolve(step.endpoint)) for step in self.steps]
         return type(self)(steps, name=self.name)
@@ -166,20 +180,20 @@ def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> Pipeli
     """
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise UsageError("pipeline_endpoint() takes a list of steps")
-    made = []
-    for number, given in enumerate(steps, start=1):
-        if isinstance(given, Ask):
-            if given.endpoint is None:
-                raise UsageError(
-                    f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)"
-                )
-            prompt = _AS_IT_IS
-            if given.prompt is not None:
-                prompt = given.prompt
-            made.append(PipelineStep(given.endpoint, prompt, given.system))
-        elif isinstance(given, (str, Endpoint)) or callable(given):
-            made.append(PipelineStep(given))
-        else:
-            why = "give a function, an endpoint, its name, or Ask(...)"
-            raise UsageError(f"step {number} of the pipeline is {given!r}: {why}")
+    made = [_step(number, given) for number, given in enumerate(steps, start=1)]
     return PipelineEndpoint(made, name=name)
+
+
+def _step(number: int, given: Any) -> PipelineStep:
+    """Return the step that *given* stands for. Raises UsageError."""
+    if isinstance(given, Ask):
+        if given.endpoint is None:
+            raise UsageError(f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)")
+        prompt = _AS_IT_IS
+        if given.prompt is not None:
+            prompt = given.prompt
+        return PipelineStep(given.endpoint, prompt, given.system)
+    if isinstance(given, (str, Endpoint)) or callable(given):
+        return PipelineStep(given)
+    why = "give a function, an endpoint, its name, or Ask(...)"
+    raise UsageError(f"step {number} of the pipeline is {given!r}: {why}")

@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import JSON, Message, Status, Usage
@@ -35,6 +35,16 @@ class Request:
     key: str = ""
     signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     leaving: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Return the text that *parts* make together, or the first of them that is none, so that it
+    gets reported.
+    """
+    for part in parts:
+        if not isinstance(part, str):
+            return part
+    return "".join(parts)
 
 
 def plain_messages(messages: Sequence[Message]) -> list[JSON]:

@@ -25,8 +25,10 @@ MARK = "[redacted]"
 # Shorter than this, a value is as likely a word of the text as a secret.
 _SHORTEST = 6
 _SHORT = 200
-# In lower case.
+#: All forms of all secrets, in lower case.
 _forms: set[str] = set()
+#: The secrets whose forms they are.
+_remembered: set[str] = set()
 
 _PATTERN = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
@@ -66,14 +68,18 @@ def remember(secret: str | None) -> None:
 
     Of a secret of several lines, each is one.
     """
-    for line in {secret, *secret.splitlines()} if secret else ():
+    if not secret or secret in _remembered:
+        return
+    for line in {secret, *secret.splitlines()}:
         value = line.strip()
         if len(value) >= _SHORTEST and value.lower() not in MARK:
             _forms.update(_variants(line) | _variants(value))
             _redacted.cache_clear()
+    _remembered.add(secret)
 
 
 def _variants(secret: str) -> set[str]:
+    """Return the forms in which *secret* may be written down, in lower case."""
     data = secret.encode("utf-8", "surrogatepass")
     partly = quote(secret, safe=string.printable)  # letters beyond ASCII alone
     forms = {secret, json.dumps(secret)[1:-1], data.hex(), *_readings(secret)[-1:]}
@@ -110,19 +116,18 @@ def redact_values(text: str) -> str:
     if not _forms:
         return text
     readings = _readings(text)
-    spans = _found_in(text)
+    spans = _places_of_secrets(text)
     for depth, reading in enumerate(readings):
-        secrets = _found_in(reading)
-        layers = []
+        secrets = _places_of_secrets(reading)
         if secrets:
-            layers = [_Escapes.of(before) for before in (text, *readings)[: depth + 1]]
-        for escapes in reversed(layers):
-            secrets = [escapes.span_before(*span) for span in secrets]
+            for before in reversed((text, *readings[:depth])):
+                escapes = _Escapes.of(before)
+                secrets = [escapes.span_before(*span) for span in secrets]
         spans += secrets
     return _without(text, spans)
 
 
-def _found_in(text: str) -> list[tuple[int, int]]:
+def _places_of_secrets(text: str) -> list[tuple[int, int]]:
     """Places in *text* at which secrets stand as they are: of the first character, and after the
     last.
     """
@@ -136,6 +141,9 @@ def _found_in(text: str) -> list[tuple[int, int]]:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """*text* with a mark in the place of each of *spans*."""
+    if not spans:
+        return text
     parts = list[str]()
     end = 0
     for first, last in sorted(spans):
@@ -150,7 +158,15 @@ def _lowered(text: str) -> str:
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
-    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+    return "".join(map(_lowered_letter, text))
+
+
+def _lowered_letter(letter: str) -> str:
+    """*letter* in lower case, or itself where that would be several."""
+    lowered = letter.lower()
+    if len(lowered) == 1:
+        return lowered
+    return letter
 
 
 # ---------------------------------------------------------------- how JSON, HTML and addresses spell
@@ -162,11 +178,14 @@ _ESCAPE = re.compile(
     r"|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}(?=;));?)"
     r"|%(?P<address>[2-7][0-9a-fA-F])"
 )
+#: What each of them begins with; most texts have none, which takes less time to see.
+_ESCAPING = ("\\", "&", "%")
 #: Spellings within spellings: HTML in JSON in JSON.
 _MOST_LAYERS = 4
 
 
 def _character(escape: re.Match[str]) -> str:
+    """Return what *escape* stands for; itself where that is no single character."""
     code = escape["json"] or escape["address"]
     if code:
         return chr(int(code, 16))
@@ -181,8 +200,13 @@ def _character(escape: re.Match[str]) -> str:
 def _readings(text: str) -> list[str]:
     """*text* with each escape read once, twice, and so on: as often as that changes anything."""
     readings: list[str] = []
+    if not any(mark in text for mark in _ESCAPING):
+        return readings
     reading = text
-    while len(readings) < _MOST_LAYERS and (further := _ESCAPE.sub(_character, reading)) != reading:
+    for _ in range(_MOST_LAYERS):
+        further = _ESCAPE.sub(_character, reading)
+        if further == reading:
+            break
         readings.append(further)
         reading = further
     return readings
@@ -236,9 +260,10 @@ def safe_url(url: str) -> str:
 
 def safe_headers(headers: Mapping[str, str], allowed: frozenset[str]) -> dict[str, str]:
     """Those of *headers* that may be logged, names in lower case, in order of name."""
-    kept = {
-        name.lower(): redact(value) for name, value in headers.items() if name.lower() in allowed
-    }
+    kept = {}
+    for name, value in headers.items():
+        if name.lower() in allowed:
+            kept[name.lower()] = redact(value)
     return dict(sorted(kept.items()))
 
 
@@ -253,10 +278,10 @@ def is_secret(name: str, value: str) -> bool:
     """Return whether what is called *name* (a variable, an option, a part of a query) is a secret,
     going by that name.
     """
+    if not value or _PLAIN_VALUE.fullmatch(value):
+        return False
     plain = re.sub(r"[^A-Z0-9]+", "_", name.upper())
-    return (
-        bool(value) and _SECRET_NAME.search(plain) is not None and not _PLAIN_VALUE.fullmatch(value)
-    )
+    return _SECRET_NAME.search(plain) is not None
 
 
 _variables_seen: list[int] = []

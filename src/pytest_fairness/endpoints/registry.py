@@ -205,35 +205,36 @@ def create_endpoint(
             documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ())
         )
     config = entry
-    limits = entry.limits
     if concurrency is not None and getattr(config, "concurrency", concurrency) is None:
         config = replace(config, concurrency=concurrency)
     if isinstance(config, PipelineConfig):
-        made = (
-            create_endpoint(step.endpoint, types=types, concurrency=concurrency)
-            for step in config.steps
-        )
-        steps = (
-            replace(step, endpoint=endpoint)
-            for step, endpoint in zip(config.steps, made, strict=True)
-        )
+        steps = []
+        for step in config.steps:
+            system = create_endpoint(step.endpoint, types=types, concurrency=concurrency)
+            steps.append(replace(step, endpoint=system))
         config = replace(config, steps=tuple(steps))
-    endpoint = {**BUILT_IN_TYPES, **(types or {})}[config.type](config)
+    factories = {**BUILT_IN_TYPES, **(types or {})}
+    endpoint = factories[config.type](config)
     if not isinstance(endpoint, Endpoint):
         raise UsageError(
             f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which "
             "is no Endpoint"
         )
-    if limits != Limits():
-        try:
-            endpoint.limits = limits  # type: ignore[attr-defined]  # one that an endpoint may have
-        except AttributeError:
-            why = (
-                f"type {config.type!r} cannot hold limits per minute: its class needs an attribute "
-                "called limits"
-            )
-            raise UsageError(f"endpoint {config.name!r}: {why}") from None
+    if entry.limits != Limits():
+        _limit(endpoint, entry)
     return endpoint
+
+
+def _limit(endpoint: Endpoint, entry: EndpointConfig) -> None:
+    """Give *endpoint* the limits of its *entry*. Raises UsageError where it cannot hold any."""
+    try:
+        endpoint.limits = entry.limits  # type: ignore[attr-defined]  # one that it may have
+    except AttributeError:
+        why = (
+            f"type {entry.type!r} cannot hold limits per minute: its class needs an attribute "
+            "called limits"
+        )
+        raise UsageError(f"endpoint {entry.name!r}: {why}") from None
 
 
 def named_endpoint(

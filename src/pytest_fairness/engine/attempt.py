@@ -200,10 +200,12 @@ def cut_secrets(attempt: Attempt) -> None:
             setattr(attempt, name, redact_values(value))
     if attempt.error is not None:
         attempt.error = redact(attempt.error)
-    if attempt.wire is not None:
-        wire = attempt.wire
-        sent = redact_values(wire.request_body)
-        received = redact_values(wire.response_body)
+    wire = attempt.wire
+    if wire is None:
+        return
+    sent = redact_values(wire.request_body)
+    received = redact_values(wire.response_body)
+    if (sent, received) != (wire.request_body, wire.response_body):
         attempt.wire = replace(wire, request_body=sent, response_body=received)
 
 

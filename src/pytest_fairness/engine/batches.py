@@ -76,6 +76,11 @@ class Submission:
     state: BatchState | None = None
     failures: int = 0
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the provider, when it was last asked, had worked it off."""
+        return self.state is not None and self.state.ended
+
     def apply(self, record: Mapping[str, Any]) -> None:
         """Take in a record of its tag."""
         for fact in {"endpoint", "requests", "file", "batch", "status", "cancel"} & record.keys():
@@ -310,28 +315,16 @@ class BatchQueue(queue.Queue):
         Raises UnmadeError where that cannot be found out, EndpointError where we may not ask, and
         returns None when all is stopped.
         """
-        looks = failures = 0
+        looks = 0
+        failures = 0
         while not self._over():
-            listing = self._api.find(
-                submission.tag,
-                file=submission.file,
-                requests=submission.requests,
-                since=submission.since,
-            )
             try:
-                state = await self._within(self._context.attempt_timeout, listing)
+                state = await self._find(submission)
             except NotSettledError:
                 looks = 0
             except AttemptError as error:
                 failures += 1
-                if error.wire is not None and error.wire.status_code in _NO_LIST:
-                    raise UnmadeError(str(error), lost=True) from error
-                if error.evidence is Evidence.AUTH or failures >= 2 * self._context.max_attempts:
-                    raise EndpointError(
-                        f"{error}; whether a batch of {submission.requests} requests was made "
-                        "cannot be known yet: "
-                        "continue with --fairness-resume last when the provider can be reached"
-                    ) from error
+                self._refuse_unknown(submission, error, failures)
             else:
                 looks += 1
                 if state is not None or looks == 2:
@@ -339,13 +332,35 @@ class BatchQueue(queue.Queue):
             await self._sleep(self._api.options.poll_seconds)
         return None
 
+    async def _find(self, submission: Submission) -> BatchState | None:
+        """Return the batch as the provider lists it, None where it does not."""
+        listing = self._api.find(
+            submission.tag,
+            file=submission.file,
+            requests=submission.requests,
+            since=submission.since,
+        )
+        return await self._within(self._context.attempt_timeout, listing)
+
+    def _refuse_unknown(self, submission: Submission, error: AttemptError, failures: int) -> None:
+        """Raise where *error*, after so many *failures*, says that the list cannot be had."""
+        if error.wire is not None and error.wire.status_code in _NO_LIST:
+            raise UnmadeError(str(error), lost=True) from error
+        if error.evidence is Evidence.AUTH or failures >= 2 * self._context.max_attempts:
+            raise EndpointError(
+                f"{error}; whether a batch of {submission.requests} requests was made cannot be "
+                "known yet: continue with --fairness-resume last when the provider can be reached"
+            ) from error
+
     # ------------------------------------------------------------ submitting
 
     async def _submit(self) -> None:
         """Send what is ready, as far as the money goes and the provider takes it: first to the
         disk, then out.
         """
-        while self._ready and not self._over() and not (self._full and self._flying):
+        while self._ready and not self._over():
+            if self._full and self._flying:
+                return
             lot = await self._lot()
             total = sum(reserved for _, _, reserved in lot)
             if not lot or self._over():  # making the bodies of a large batch takes its time
@@ -366,8 +381,7 @@ class BatchQueue(queue.Queue):
             except UnmadeError as error:
                 self._unmade(submission, error)
                 raise
-            state = submission.state
-            if submission.batch is not None and state is not None and state.ended:
+            if submission.batch is not None and submission.has_ended:
                 await self._look(submission)
                 if self._full:
                     return

@@ -82,6 +82,7 @@ class Conversation:
 
     @property
     def turn(self) -> int:
+        """The place of the turn that is next, from 0."""
         return len(self.replies)
 
     @property
@@ -156,11 +157,15 @@ class Conversation:
         once more. A reply that ended at the limit on its length, or called a tool, would do so
         again.
         """
-        answers = [attempt for attempt in self.endings if attempt.status is Status.EMPTY]
-        if len(answers) != 1 or self.endings[-1] is not answers[0]:
+        last = self.endings[-1]
+        if last.status is not Status.EMPTY or self._statuses_of_attempts.count(Status.EMPTY) > 1:
             return False
-        reason = (answers[0].finish_reason or "").lower()
+        reason = (last.finish_reason or "").lower()
         return reason not in CUT_SHORT and reason not in _TOOL_CALLS
+
+    @property
+    def _statuses_of_attempts(self) -> list[Status | None]:
+        return [attempt.status for attempt in self.endings]
 
     def give_up(self, status: Status, error: str | None) -> None:
         """End without a reply, for another reason than an attempt's ending."""
@@ -213,7 +218,9 @@ class Conversation:
     @property
     def flags(self) -> list[str]:
         """The flags of all attempts, each once."""
-        flags = [flag for attempt in self.endings for flag in attempt.flags]
+        flags: list[str] = []
+        for attempt in self.endings:
+            flags += attempt.flags
         if self.was_empty_first:
             flags.append(AGAIN_AFTER_EMPTY)
         return list(dict.fromkeys(flags))
@@ -223,8 +230,7 @@ class Conversation:
         """Return whether an answer was empty, and its turn was asked once more."""
         if any(AGAIN_AFTER_EMPTY in attempt.flags for attempt in self.endings):
             return True
-        statuses = [attempt.status for attempt in self.endings]
-        return Status.EMPTY in statuses and statuses.index(Status.EMPTY) + 1 < len(statuses)
+        return Status.EMPTY in self._statuses_of_attempts[:-1]
 
     def to_trial(self, source: str) -> Trial:
         """Return the trial as it is logged; *source* is that of one without a simulated step."""
@@ -249,6 +255,7 @@ class Conversation:
         )
 
     def _last_answer(self) -> Attempt:
+        """Return the last attempt that brought an answer, an empty one where none did."""
         for attempt in reversed(self.endings):
             if attempt.status is not None:
                 return attempt
@@ -264,6 +271,7 @@ class Conversation:
         return Usage(input_tokens=tokens_in, output_tokens=tokens_out)
 
     def _threads(self) -> tuple[Thread, ...]:
+        """Return the conversations that a trial with a script consists of."""
         script = self.planned.script
         if script is None:
             return ()

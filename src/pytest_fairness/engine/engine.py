@@ -191,29 +191,38 @@ class Engine(EngineContext):
             if not lane.endpoint.simulated:
                 self.budget.check_price(lane.endpoint.name, lane.endpoint.price)
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
-        queue = self._queue = self._make_queue(missing, others)
+        queue = self._make_queue(missing, others)
+        self._queue = queue
         if self.deadline is not None and self.until is None:
             self.until = time.monotonic() + self.deadline
         for lane in (self.own_lane, *lanes):
             self._introduce(lane)
         self._finish(queue)
         finished = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
-        left = [key for key in missing if key not in finished]
-        for key, record in zip(left, self.store.records(left), strict=True):
+        left = {key: trial for key, trial in missing.items() if key not in finished}
+        return finished | self._left(left, queue)
+
+    def _left(self, left: Mapping[str, PlannedTrial], queue: Queue) -> dict[str, tuple[Trial, str]]:
+        """Return what became of the trials that *queue* did not finish: another process did, or
+        they were not run.
+        """
+        trials: dict[str, tuple[Trial, str]] = {}
+        keys = list(left)
+        for key, record in zip(keys, self.store.records(keys), strict=True):
             if record is not None:
-                finished[key] = _recorded(record)
+                trials[key] = _recorded(record)
                 continue
             # What the deadline left is not logged, so that another session may ask it.
             why = queue.why.get(key, "the run's deadline passed before it was asked")
             trial = Trial(
                 key=key,
-                repetition=missing[key].repetition,
+                repetition=left[key].repetition,
                 status=Status.NOT_RUN,
                 error=why,
                 source=self.source,
             )
-            finished[key] = trial, missing[key].cell.id
-        return finished
+            trials[key] = (trial, left[key].cell.id)
+        return trials
 
     def _make_queue(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> Queue:
         """Return the queue of *missing*, whose steps ask the systems *others*, too."""
@@ -364,10 +373,7 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
     def interrupt(number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    ours = []
-    if threading.current_thread() is threading.main_thread():
-        signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
+    ours = _unhandled_signals()
     for number in ours:
         signal.signal(number, interrupt)
     try:
@@ -375,6 +381,18 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _unhandled_signals() -> list[int]:
+    """Return the signals that would kill the process; none in a thread that may not handle them."""
+    numbers: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        return numbers
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            numbers.append(number)
+    return numbers
 
 
 class ParentWatch(Watch):

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.errors import did_you_mean
@@ -68,12 +68,14 @@ def problems(
     ):
         return []
     design = _Design(planned, tier, scorers)
-    problems_ = []
+    lines = []
     for call in _calls(item, function):
-        why = _misfit(call) or (design.problem(call) if call.frame is not None else None)
+        why = _misfit(call)
+        if why is None and call.frame is not None:
+            why = design.problem(call)
         if why is not None:
-            problems_.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
-    return problems_
+            lines.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
+    return lines
 
 
 def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, ...]:
@@ -97,7 +99,9 @@ def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
     if arguments.get("kind", "auto") in tuple(OutcomeKind):
         return str(arguments["kind"])
     outcome = next((arguments[name] for name in _OUTCOMES if name in arguments), None)
-    kind = getattr(scorers.get(outcome) if isinstance(outcome, str) else outcome, "kind", None)
+    if isinstance(outcome, str):
+        outcome = scorers.get(outcome)
+    kind = getattr(outcome, "kind", None)
     if kind is None:
         return None
     return str(OutcomeKind(kind))
@@ -141,29 +145,45 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
     if definition is None:
         return
     names = function.__globals__
-    scorers = {name: value for name, value in names.items() if isinstance(value, Scorer)}
-    given = {**scorers, **dict(_parameters(item))}
-    local = {
-        node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _assigned(node)
-    }
+    local = _assigned_names(definition)
+    given = {name: value for name, value in names.items() if isinstance(value, Scorer)}
+    given |= _parameters(item)
+    constants = {name: value for name, value in given.items() if name not in local}
     untouched = _is_ours(item) and not _is_touched(definition, names)
     for node, loops in _unconditional(definition.body):
         called = _ours(node.func, names, local)
-        unpacks = any(isinstance(argument, ast.Starred) for argument in node.args)
-        if called is None or unpacks or any(keyword.arg is None for keyword in node.keywords):
+        if called is None or _unpacks(node):
             continue
-        constants = {name: value for name, value in given.items() if name not in local}
-        for values in _rounds(loops):
+        frame = None
+        if untouched:
+            frame = _frame(node)
+        for variables in _rounds(loops):
+            values = {**constants, **variables}
             yield _Call(
                 function=called,
                 line=start + node.lineno - 1,
-                positional=[_value(argument, {**constants, **values}) for argument in node.args],
+                positional=[_value(argument, values) for argument in node.args],
                 keywords={
-                    str(keyword.arg): _value(keyword.value, {**constants, **values})
-                    for keyword in node.keywords
+                    str(keyword.arg): _value(keyword.value, values) for keyword in node.keywords
                 },
-                frame=_frame(node) if untouched else None,
+                frame=frame,
             )
+
+
+def _unpacks(call: ast.Call) -> bool:
+    """Return whether *call* is given arguments by ``*`` or ``**``."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return True
+    return any(keyword.arg is None for keyword in call.keywords)
+
+
+def _assigned_names(definition: ast.AST) -> set[str]:
+    """Return the names that the body of *definition* assigns."""
+    names = set()
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+    return names
 
 
 @lru_cache(maxsize=1024)
@@ -178,21 +198,19 @@ def _definition(
         (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
     except (OSError, TypeError, SyntaxError, ValueError):
         return None, 0
-    return (
-        definition if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-    ), start
+    if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return definition, start
+    return None, 0
 
 
-def _assigned(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
-
-
-def _parameters(item: pytest.Item) -> Iterator[tuple[str, Any]]:
-    """The parameters that *item* gets as they stand in its ``parametrize``, by no fixture."""
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    """Return the parameters that *item* gets as they stand in its ``parametrize``, by no fixture."""
+    parameters = {}
     for name, value in getattr(getattr(item, "callspec", None), "params", {}).items():
         fixtures = marks.fixtures_of(item, name)
         if fixtures and fixtures[-1].func.__module__.startswith("_pytest."):
-            yield name, value
+            parameters[name] = value
+    return parameters
 
 
 def _is_ours(item: pytest.Item) -> bool:
@@ -200,9 +218,13 @@ def _is_ours(item: pytest.Item) -> bool:
     in its hands.
     """
     ours = marks.fixtures_of(item, FRAME)
+    if not ours or ours[-1].func.__module__ != marks.FIXTURES:
+        return False
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    others = (mark for known in fixtures.values() for mark in known if FRAME in mark.argnames)
-    return bool(ours) and ours[-1].func.__module__ == marks.FIXTURES and not any(others)
+    for definitions in fixtures.values():
+        if any(FRAME in definition.argnames for definition in definitions):
+            return False
+    return True
 
 
 def _unconditional(
@@ -249,21 +271,23 @@ def _ours(
     function = None
     if isinstance(node, ast.Name) and node.id not in local:
         function = names.get(node.id)
-    elif (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id not in local
-    ):
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         module = names.get(node.value.id)
-        is_ours = getattr(module, "__name__", "") == "pytest_fairness"
-        function = None
-        if is_ours:
+        if node.value.id not in local and getattr(module, "__name__", "") == "pytest_fairness":
             function = getattr(module, node.attr, None)
-    module = getattr(function, "__module__", None) or ""
-    named = inspect.isfunction(function) and function.__name__.startswith(("assert_", "analyze_"))
-    if named and module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis.")):
+    if _is_public_analysis(function):
         return function
     return None
+
+
+def _is_public_analysis(function: object) -> TypeGuard[Callable[..., Any]]:
+    """Return whether *function* is one of our assertions or analyses."""
+    if not inspect.isfunction(function):
+        return False
+    if not function.__name__.startswith(("assert_", "analyze_")):
+        return False
+    module = function.__module__ or ""
+    return module.startswith(("pytest_fairness.asserts", "pytest_fairness.analysis."))
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
@@ -295,19 +319,35 @@ def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
     nodes = list(ast.walk(definition))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     methods = {id(call.func) for call in calls}
-    reads = set[int]()
+    harmless = set[int]()
     for call in calls:
-        is_reader = isinstance(call.func, ast.Name) and call.func.id in _READERS
-        if is_reader or _ours(call.func, names, ()) is not None:
-            reads.update(map(id, (*call.args, *(keyword.value for keyword in call.keywords))))
+        if _only_reads(call, names):
+            harmless.update(id(argument) for argument in _arguments(call))
     for node in nodes:
-        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
-            puts = isinstance(node, ast.Attribute) and node.attr in _PLACES
-            if not puts and id(node) not in methods:
-                reads.add(id(node.value))
+        if id(node) not in methods and _is_looked_up(node):
+            harmless.add(id(node.value))
     return any(
-        isinstance(node, ast.Name) and node.id == FRAME and id(node) not in reads for node in nodes
+        isinstance(node, ast.Name) and node.id == FRAME and id(node) not in harmless
+        for node in nodes
     )
+
+
+def _only_reads(call: ast.Call, names: Mapping[str, Any]) -> bool:
+    """Return whether *call* changes nothing that it is given."""
+    if isinstance(call.func, ast.Name) and call.func.id in _READERS:
+        return True
+    return _ours(call.func, names, ()) is not None
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_looked_up(node: ast.AST) -> TypeGuard[ast.Attribute | ast.Subscript]:
+    """Return whether *node* reads an attribute or an entry by which nothing is put into a table."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and node.attr not in _PLACES
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
 
 # ---------------------------------------------------------------- holding it against the design
@@ -318,10 +358,8 @@ def _misfit(call: _Call) -> str | None:
     parameters = inspect.signature(call.function).parameters
     for name in call.keywords:
         if name not in parameters:
-            return (
-                "there is no argument "
-                f"{name!r}{did_you_mean(name, parameters) or f' (there are: {listed(parameters)})'}"
-            )
+            there = did_you_mean(name, parameters) or f" (there are: {listed(parameters)})"
+            return f"there is no argument {name!r}{there}"
     try:
         _ = call.arguments
     except TypeError as error:
@@ -376,41 +414,40 @@ class _Design:
         if isinstance(value, (list, tuple)):
             columns = list(value)
         for column in columns:
-            if not isinstance(column, str) or self.has(column):
-                continue
-            swapped = ""
-            if argument == "by" and column in self._scorers():
-                swapped = "; outcome and by are swapped"
-            near = (
-                swapped
-                or did_you_mean(column, self.columns)
-                or f" (there are: {listed(self.columns)})"
-            )
-            is_scorer = ""
-            if swapped:
-                is_scorer = " names a scorer and"
-            return f"{argument}={column!r}{is_scorer} is no column of the trials{near}"
-        grid = self._planned.grid
-        if argument != "by" or not whole or len(columns) > 1 or not isinstance(grid, Grid):
-            return None
-        groups = {unit.groups.get(str(columns[0])) for unit in grid.units}
-        is_alone = len(groups) == 1 and None not in groups
-        if is_alone:
-            return f"{columns[0]!r} has one group only ({groups.pop()!r}): a comparison needs two"
+            if isinstance(column, str) and not self.has(column):
+                return self._unknown_column(argument, column)
+        if argument == "by" and whole and len(columns) == 1:
+            return self._of_class(str(columns[0]))
         return None
+
+    def _unknown_column(self, argument: str, column: str) -> str:
+        if argument == "by" and column in self._scorers():
+            return (
+                f"{argument}={column!r} names a scorer and is no column of the trials; outcome and "
+                "by are swapped"
+            )
+        there = did_you_mean(column, self.columns) or f" (there are: {listed(self.columns)})"
+        return f"{argument}={column!r} is no column of the trials{there}"
+
+    def _of_class(self, protected: str) -> str | None:
+        """Why the groups of *protected* cannot be compared."""
+        grid = self._planned.grid
+        if not isinstance(grid, Grid):
+            return None
+        groups = {unit.groups.get(protected) for unit in grid.units}
+        if len(groups) != 1 or None in groups:
+            return None
+        return f"{protected!r} has one group only ({groups.pop()!r}): a comparison needs two"
 
     def _of_reference(self, value: Any, by: Any) -> str | None:
         grid = self._planned.grid
-        units = (
-            grid.units
-            if isinstance(grid, Grid) and isinstance(by, str) and isinstance(value, str)
-            else ()
-        )
-        groups = dict.fromkeys(unit.groups[by] for unit in units if by in unit.groups)
+        if not isinstance(grid, Grid) or not isinstance(by, str) or not isinstance(value, str):
+            return None
+        groups = dict.fromkeys(unit.groups[by] for unit in grid.units if by in unit.groups)
         if not groups or value in groups:
             return None
-        near = did_you_mean(value, groups) or f" (there are: {listed(groups)})"
-        return f"reference={value!r} is no group of {by!r}{near}"
+        there = did_you_mean(value, groups) or f" (there are: {listed(groups)})"
+        return f"reference={value!r} is no group of {by!r}{there}"
 
     def has(self, column: str) -> bool:
         """Return whether the table has *column*, as far as anybody can know before it is there."""
@@ -421,7 +458,7 @@ class _Design:
     @cached_property
     def _first(self) -> frozenset[str]:
         """Some of the columns that are known without making a table."""
-        cell: Cell = self._planned.grid[0]
+        cell: Cell = self._planned.cell(0)
         return frozenset((*cell.groups, *cell.context, *cell.attributes, "template", "name"))
 
     @cached_property
@@ -437,12 +474,11 @@ class _Design:
         frame = trials_frame(
             [(entry.cell, trial) for entry in entries], EndpointFacts(name="", simulated=False)
         )
-        scripts = [(entry.cell, entry.script) for entry in entries if entry.script is not None]
-        of_scripts = (name for cell, script in scripts for name in script.columns(cell, trial))
-        by_axes = ("temperature",) if planned.temperatures else ()
-        of_system = (REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE, EMPTY_FIRST)
-        names = (
-            *map(str, planned.table(frame).columns), "requests", *planned.script_columns, *of_scripts, *by_axes,
-            *of_system,
-        )  # fmt: skip
-        return list(dict.fromkeys(names))
+        columns = [*map(str, planned.table(frame).columns), "requests", *planned.script_columns]
+        for entry in entries:
+            if entry.script is not None:
+                columns += entry.script.columns(entry.cell, trial)
+        if planned.temperatures:
+            columns.append("temperature")
+        columns += [REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE, EMPTY_FIRST]
+        return list(dict.fromkeys(columns))

@@ -109,17 +109,19 @@ def ask_each(metafunc: pytest.Metafunc, endpoints: Sequence[str]) -> None:
     """Make an item of each of several *endpoints*, where the test asks what the settings name; a
     single one leaves the test's id as it is.
     """
+    if len(endpoints) < 2 or not gets_named_endpoint(metafunc.definition):
+        return
     markers = metafunc.definition.iter_markers("parametrize")
-    named = [
-        name
-        for marker in markers
-        for name in _names(marker.args[0] if marker.args else marker.kwargs["argnames"])
-    ]
-    if len(endpoints) > 1 and "endpoint" not in named and gets_named_endpoint(metafunc.definition):
+    if not any("endpoint" in _parametrised(marker) for marker in markers):
         metafunc.parametrize("endpoint", endpoints, ids=endpoints, indirect=True)
 
 
-def _names(given: str | Sequence[str]) -> list[str]:
+def _parametrised(marker: pytest.Mark) -> list[str]:
+    """Return the names that a ``parametrize`` *marker* gives values for."""
+    if marker.args:
+        given = marker.args[0]
+    else:
+        given = marker.kwargs["argnames"]
     if isinstance(given, str):
         return [name.strip() for name in given.split(",")]
     return list(given)
@@ -151,7 +153,7 @@ def expand(
         named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
         metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
     if "cell" in wanted:
-        cells = [cell.id for cell in planned.grid]
+        cells = [planned.cell(at).id for at in range(len(planned.grid))]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return {
         _key(metafunc.definition, design_class): design for design_class, design in designs.items()
@@ -204,29 +206,31 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
             "each= makes a design for each protected class, for a fairness_grid whose test asks "
             "for 'trials'"
         )
-    if (
-        not isinstance(each, Mapping)
-        or not each
-        or not all(isinstance(label, Mapping) for label in each.values())
-    ):
+    if not _is_mapping_of_mappings(each):
         raise UsageError(
             "each= is a mapping: {'gender': {'groups': {...}, ...}, ...}, a protected class an "
             "entry"
         )
-    common = {key: value for key, value in marker.kwargs.items() if key != "each"}
-    designs = {
-        label: {**common, **{key: value for key, value in labels.items() if key != "id"}}
-        for label, labels in each.items()
-    }
-    for label, design in designs.items():
-        if (of := class_in(label)) not in (design.get("groups") or ()):
+    common = {name: value for name, value in marker.kwargs.items() if name != "each"}
+    marks: dict[str | None, pytest.Mark] = {}
+    for label, arguments in each.items():
+        design = {**common, **arguments}
+        if "id" in arguments:  # a name for reports, and no axis
+            del design["id"]
+        protected = class_in(label)
+        if protected not in (design.get("groups") or ()):
             raise UsageError(
-                f"each={{{label!r}: ...}} has no groups of {of!r}: give groups={{{of!r}: [...]}}"
+                f"each={{{label!r}: ...}} has no groups of {protected!r}: give "
+                f"groups={{{protected!r}: [...]}}"
             )
-    return {
-        str(label): pytest.Mark(marker.name, (), design, _ispytest=True)
-        for label, design in designs.items()
-    }
+        marks[str(label)] = pytest.Mark(marker.name, (), design, _ispytest=True)
+    return marks
+
+
+def _is_mapping_of_mappings(value: object) -> bool:
+    if not isinstance(value, Mapping) or not value:
+        return False
+    return all(isinstance(entry, Mapping) for entry in value.values())
 
 
 def _alike(designs: Mapping[str | None, Planned]) -> Planned:
@@ -303,14 +307,13 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
         raise UsageError(
             f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})"
         )
-    scorer_ = scorer
     if isinstance(scorer, str):
-        scorer_ = scorers[scorer]
-    if not isinstance(scorer_, Scorer):
-        scorer_ = Scorer(name="own", score=scorer_)
+        scorer = scorers[scorer]
+    if not isinstance(scorer, Scorer):
+        scorer = Scorer(name="own", score=scorer)
     return (
-        lambda text: not is_refusal(text) and scorer_.score(text) is not None
-    ), scorer_.fingerprint
+        lambda text: not is_refusal(text) and scorer.score(text) is not None
+    ), scorer.fingerprint
 
 
 def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
@@ -324,19 +327,18 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
         raise UsageError(
             "temperatures and parameters={'temperature': ...} both set the temperature; keep one"
         )
-    temperatures: list[float | None] = []
-    for value in given:
-        if value == "default":
-            temperatures.append(None)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
-            temperatures.append(float(value))
-        else:
-            raise UsageError(
-                f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2"
-            )
+    temperatures = list(map(_temperature, given))
     if len(set(temperatures)) != len(temperatures):
         raise UsageError("temperatures: one stands twice; keep one")
     return tuple(temperatures)
+
+
+def _temperature(value: object) -> float | None:
+    if value == "default":
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
+        return float(value)
+    raise UsageError(f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2")
 
 
 def _located(value: Any, folder: Path, root: Path) -> Any:
@@ -358,26 +360,29 @@ def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list
     whether it takes a system prompt.
     """
     prompted = grid.has_system_prompt
-    why = None
     if tier == "all" and prompted and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
     if tier == "2" and prompted and grid.tiers_by_arm and declared:
-        why = TIER_OF_ARMS
+        only = pytest.param(1, marks=pytest.mark.skip(reason=TIER_OF_ARMS))
     elif tier == "1" and not prompted:
-        why = NO_TIER_1
-    marks = () if why is None else pytest.mark.skip(reason=why)
-    of_tier_1 = why is not None or (prompted and tier != "2")
-    return [pytest.param(1 if of_tier_1 else 2, marks=marks)], [pytest.HIDDEN_PARAM]
+        only = pytest.param(1, marks=pytest.mark.skip(reason=NO_TIER_1))
+    elif prompted and tier != "2":
+        only = pytest.param(1)
+    else:
+        only = pytest.param(2)
+    return [only], [pytest.HIDDEN_PARAM]
 
 
 def selection_of(item: pytest.Item) -> Selection:
     parameters = _parameters(item)
     endpoint = parameters.get("endpoint")
+    if not isinstance(endpoint, str):
+        endpoint = None
     return Selection(
         key=grid_key(item),
         tier=parameters.get("tier", 2),
         temperature=parameters.get("fairness_temperature"),
-        endpoint=endpoint if isinstance(endpoint, str) else None,
+        endpoint=endpoint,
     )
 
 
@@ -441,31 +446,34 @@ def labels_of(item: pytest.Item) -> Labels:
             f"{item.nodeid}: finding={keywords['finding']!r}; say False where it judges by its own "
             "asserts"
         )
-    docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
-    given = keywords.get("justification")
     if level_of(item) is None:
         raise UsageError(
             f"{item.nodeid}: alpha={keywords['alpha']!r} is no level; give a number between 0 and 1"
         )
+    stated: tuple[Justification, ...] = ()
+    if keywords.get("justification") is not None:
+        stated = (parse(keywords["justification"], f"{item.nodeid}: justification"),)
+    module = getattr(getattr(item, "module", None), "__name__", "")
     return Labels(
         id=str(keywords.get("id") or nodeid_of(item)),
-        module=str(
-            keywords.get("module") or getattr(getattr(item, "module", None), "__name__", "")
-        ),
-        description=str(
-            keywords.get("description")
-            or docstring
-            or name_of(item).removeprefix("test_").replace("_", " ")
-        ),
+        module=str(keywords.get("module") or module),
+        description=str(keywords.get("description") or _description(item)),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
-        justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+        justifications=stated,
         finding=keywords.get("finding", True),
-        room=any(
-            marker.kwargs.get("room")
-            for name in ("fairness", GRID)
-            for marker in item.iter_markers(name)
-        ),
+        room=any(_promises_room(item, name) for name in ("fairness", GRID)),
     )
+
+
+def _description(item: pytest.Item) -> str:
+    """Return the first line of the docstring of *item*, or its name as words."""
+    docstring = inspect.getdoc(getattr(item, "function", item)) or ""
+    first_line = docstring.strip().partition("\n")[0]
+    return first_line or name_of(item).removeprefix("test_").replace("_", " ")
+
+
+def _promises_room(item: pytest.Item, marker: str) -> bool:
+    return any(mark.kwargs.get("room") for mark in item.iter_markers(marker))
 
 
 def level_of(item: pytest.Item) -> float | None:
@@ -514,9 +522,9 @@ class _Choice(NamedTuple):
         if not self.names:
             return items
         labels = {item: tuple(self.labels_of(item)) for item in items}
-        every = dict.fromkeys(
-            label for labels_of_item in labels.values() for label in labels_of_item
-        )
+        every: dict[str, None] = {}
+        for labels_of_item in labels.values():
+            every |= dict.fromkeys(labels_of_item)
         for name in self.names:
             if not any(fnmatchcase(label, name) for label in every):
                 raise UsageError(

@@ -53,16 +53,27 @@ def recorded_command(config: pytest.Config) -> list[str]:
         remember(secret)
     command = ["pytest"]
     for name, between, value in parsed(given["all"]):
-        test = between == " " and value in given["tests"]
-        recorded = not value or name in _WITH_VALUE or name in _INI or test
-        here = name in _PATHS or (
-            (test or name == "--fairness-replay") and (folder / value.partition("::")[0]).exists()
-        )
+        is_test = between == " " and value in given["tests"]
         shown = MARK
-        if recorded:
-            shown = _value(name, str(folder / value) if here else value, root)
-        command += filter(None, (name, shown) if between == " " else (name + between + shown,))
+        if not value or is_test or name in _WITH_VALUE or name in _INI:
+            place = value
+            if _is_path(name, value, folder, is_test=is_test):
+                place = str(folder / value)
+            shown = _value(name, place, root)
+        if between == " ":
+            command += filter(None, (name, shown))
+        else:
+            command.append(f"{name}{between}{shown}")
     return command
+
+
+def _is_path(name: str, value: str, folder: Path, *, is_test: bool) -> bool:
+    """Return whether the *value* of option *name*, typed in *folder*, is a path."""
+    if name in _PATHS:
+        return True
+    if not is_test and name != "--fairness-replay":
+        return False
+    return (folder / value.partition("::")[0]).exists()
 
 
 def parsed(arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -121,16 +132,19 @@ def recorded_text(text: str, root: Path) -> str:
     text = _ADDRESS.sub(lambda match: safe_url(match[0]), redact(text))
     for folder, short in ((str(root), "."), (str(Path.home()), "~")):
         if len(folder) > 1:
-            text = text.replace(folder + os.sep, "" if short == "." else short + os.sep).replace(
-                folder, short
-            )
+            inside = ""
+            if short != ".":
+                inside = short + os.sep
+            text = text.replace(folder + os.sep, inside).replace(folder, short)
     return text
 
 
 def _value(option: str, value: str, root: Path) -> str:
     if option in _INI:
         name, between, given = value.partition("=")
-        return f"{name}{between}{_value('', given, root) if name.startswith('fairness_') else MARK}"
+        if name.startswith("fairness_"):
+            return f"{name}{between}{_value('', given, root)}"
+        return f"{name}{between}{MARK}"
     path, between, rest = value.partition("::")
     if Path(path).is_absolute():
         path = recorded_path(Path(path), root)

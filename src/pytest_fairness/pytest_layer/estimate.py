@@ -18,7 +18,7 @@ from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds
-from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, PlannedGrid, parameters_of
+from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.scorer import SHORT_REPLY
 
@@ -98,20 +98,29 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     """
     cell = entry.cell
     script = entry.script
-    few = whole = Requests()
     if isinstance(script, Pipeline):
-        for step, (system, turn) in enumerate(zip(script.systems, cell.turns, strict=False)):
-            whole = whole.plus(
-                Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
-            )
-        return whole, whole
-    for turns in (
-        [rung.turns for rung in script.rungs] if isinstance(script, Escalation) else [cell.turns]
-    ):
-        whole = whole.plus(_conversation(cell.system, turns))
-        if not few.requests:
-            few = whole
-    return few, whole
+        steps = _steps(script, cell.turns)
+        return steps, steps
+    ladder = [cell.turns]
+    if isinstance(script, Escalation):
+        ladder = [rung.turns for rung in script.rungs]
+    tries = [_conversation(cell.system, turns) for turns in ladder]
+    most = Requests()
+    for requests in tries:
+        most = most.plus(requests)
+    return tries[0], most
+
+
+def _steps(script: Pipeline, turns: Sequence[str]) -> Requests:
+    """Return the requests of the steps of *script*."""
+    requests = Requests()
+    for number, (system, turn) in enumerate(zip(script.systems, turns, strict=False)):
+        messages = 1
+        if system is not None:
+            messages = 2
+        earlier = min(number, 1)
+        requests = requests.plus(Requests(1, messages, _size(turn) + _size(system), earlier))
+    return requests
 
 
 def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
@@ -147,19 +156,26 @@ def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
     """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays.
     None of pairs.
     """
-    shapes_: dict[str, dict[str, list[str | None]]] = {}
-    for unit in grid.units if isinstance(grid, Grid) else ():
-        for by, group in (unit.swapped if swapped else unit.groups).items():
-            shapes_.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
-    return {
-        by: Shape(
-            groups=len(groups),
-            names=min(len(set(clusters) - {None}) for clusters in groups.values()),
-            trials=max(1, int(min(map(len, groups.values())) * grid.calls / len(grid.units))),
-        )
-        for by, groups in shapes_.items()
-        if isinstance(grid, Grid)
-    }
+    if not isinstance(grid, Grid):
+        return {}
+    clusters: dict[str, dict[str, list[str | None]]] = {}
+    for unit in grid.units:
+        groups = unit.groups
+        if swapped:
+            groups = unit.swapped
+        for by, group in groups.items():
+            clusters.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
+    return {by: _shape(grid, list(groups.values())) for by, groups in clusters.items()}
+
+
+def _shape(grid: Grid, groups: Sequence[Sequence[str | None]]) -> Shape:
+    """Return the shape of a class of *grid* whose *groups* have these clusters, one a unit."""
+    fewest_units = min(len(clusters) for clusters in groups)
+    return Shape(
+        groups=len(groups),
+        names=min(len(set(clusters) - {None}) for clusters in groups),
+        trials=max(1, int(fewest_units * grid.calls / len(grid.units))),
+    )
 
 
 def power_of(
@@ -201,22 +217,21 @@ class _MeasuredCell(NamedTuple):
         sent = hash((cell.system, cell.turns, cell.arm, entry.first, id(entry.system), how))
         return cls(sent, entry.system is None, entry.asks_others, *requests_of(entry))
 
+    def added_to(
+        self, requests: tuple[Requests, Requests], factor: float
+    ) -> tuple[Requests, Requests]:
+        """Return the fewest and the most *requests*, with those of this cell times *factor*."""
+        if not factor:
+            return requests
+        few, most = requests
+        return few.plus(self.few, factor), most.plus(self.most, factor)
+
 
 def _measured(
     planned: Planned, tiers: Iterable[int], indices: Sequence[int]
 ) -> dict[int, list[_MeasuredCell]]:
-    """The cells at *indices* as each of *tiers* sends them; a cell of a grid is made once for all."""
-    if not isinstance(planned, PlannedGrid):
-        return {
-            tier: [_MeasuredCell.of(entry) for entry in planned.entries(tier, indices)]
-            for tier in tiers
-        }
-    measured: dict[int, list[_MeasuredCell]] = {tier: [] for tier in tiers}
-    for index in indices:
-        cell = planned.grid[index]
-        for tier, cells in measured.items():
-            cells.append(_MeasuredCell.of(planned.entry(tier, index, cell)))
-    return measured
+    """The cells at *indices* as each of *tiers* sends them."""
+    return {tier: list(map(_MeasuredCell.of, planned.entries(tier, indices))) for tier in tiers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +241,7 @@ class TestEstimate:
     ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its
     own. ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they
     are in no requests. ``configured`` are the fewest requests to the endpoint of the settings, and
-    the most, if every strategy is tried; ``own`` those to a system of the test's own, whose price
+    the most, if every strategy is tried; ``brought`` those to a system of the test's own, whose price
     only the test knows. ``again``: an alarm asks a second sample. ``reply_tokens`` are those of a
     usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it is known to
     judge.
@@ -243,7 +258,7 @@ class TestEstimate:
     trials: int
     shared: int
     configured: tuple[Requests, Requests]
-    own: tuple[Requests, Requests]
+    brought: tuple[Requests, Requests]
     again: bool
     reply_tokens: int
     longest_reply: int
@@ -262,7 +277,7 @@ class TestEstimate:
         """
         few, most = (
             configured.plus(other, replaced)
-            for configured, other in zip(self.configured, self.own, strict=True)
+            for configured, other in zip(self.configured, self.brought, strict=True)
         )
         return few.plus(few, self.again * chance(self.alpha)), most.plus(most, self.again)
 
@@ -283,64 +298,127 @@ def estimates(
     million cells is not expanded to be announced. *reply_tokens* are those of a usual reply, where
     somebody knows better.
     """
-    counted: dict[Any, int] = {}
-    measured: dict[Any, list[_MeasuredCell]] = {}
-    cellwise = collection.selected_cells(items)
+    count = _Count(grids, collection.selected_cells(items), sample)
     selections = collection.active_items(items, grids)
     for selection, members in selections.items():
-        (key, tier, temperature, named), item = selection, members[0]
-        asked = context.settings.endpoints[0] if named is None else named
-        endpoint = endpoints.get(asked)
-        planned = grids[key]
-        cells = cellwise.get(selection)
-        parameters: dict[str, Any] = parameters_of(planned, temperature)
-        chosen = range(len(planned.grid)) if cells is None else cells
-        # Every temperature and every endpoint is asked the same texts.
-        if (key, tier, cells) not in measured:
-            step = 1 if sample is None else max(1, len(chosen) // sample)
-            tiers = {tier, *(other.tier for other in selections if other.key == key)}
-            for each, measured_cells in _measured(planned, tiers, chosen[::step]).items():
-                measured[key, each, cells] = measured_cells
-        entries = measured[key, tier, cells]
-        repetitions = planned.grid.repetitions
-        share = len(chosen) / max(1, len(entries))
-        counts = {replaced: (Requests(), Requests()) for replaced in (False, True)}
-        before = 0
-        bringing = brings_its_own(item)
-        system = _system_of(item)
-        settings = repr(sorted(parameters.items()))
-        for entry in entries:
-            place = system, entry.is_of_the_test and named, settings, entry.sent
-            done = min(counted.get(place, 0), repetitions)
-            counted[place] = max(counted.get(place, 0), repetitions)
-            before += done
-            asks_others = bringing or entry.asks_others
-            factor = share * (repetitions - done)
-            if factor:
-                few, most = counts[asks_others]
-                counts[asks_others] = few.plus(entry.few, factor), most.plus(entry.most, factor)
-        limit = output_limit(
-            {**({} if endpoint is None else endpoint.default_parameters), **parameters}
-        )
-        longest = UNLIMITED_OUTPUT if limit is None else limit
+        item = members[0]
+        planned = grids[selection.key]
+        asked = selection.endpoint or context.settings.endpoints[0]
+        parameters: dict[str, Any] = parameters_of(planned, selection.temperature)
+        tiers = {other.tier for other in selections if other.key == selection.key}
+        counted = count.requests(selection, item, parameters, tiers)
+        longest = _longest_reply(endpoints.get(asked), parameters)
+        usual = reply_tokens or _usual_reply(item, planned, context.scorers)
         yield TestEstimate(
-            test="::".join(key),
+            test="::".join(selection.key),
             endpoint=asked,
-            tier=tier,
+            tier=selection.tier,
             temperature=parameters.get("temperature"),
             items=len(members),
-            cells=len(chosen),
-            trials=len(chosen) * repetitions,
-            shared=round(share * before),
-            configured=counts[False],
-            own=counts[True],
-            again=cells is None and looks_again(context.settings, planned),
-            reply_tokens=min(reply_tokens or _usual_reply(item, planned, context.scorers), longest),
+            cells=counted.cells,
+            trials=counted.cells * planned.grid.repetitions,
+            shared=counted.shared,
+            configured=counted.configured,
+            brought=counted.brought,
+            again=counted.whole and looks_again(context.settings, planned),
+            reply_tokens=min(usual, longest),
             longest_reply=longest,
             planned=planned,
             alpha=collection.level_of(item) or ALPHA,
             kinds=_kinds(item, planned, context.scorers),
         )
+
+
+def _longest_reply(endpoint: Endpoint | None, parameters: Mapping[str, Any]) -> int:
+    """Return the most tokens that a reply of *endpoint* may have."""
+    defaults: Mapping[str, Any] = {}
+    if endpoint is not None:
+        defaults = endpoint.default_parameters
+    limit = output_limit({**defaults, **parameters})
+    if limit is None:
+        return UNLIMITED_OUTPUT
+    return limit
+
+
+class _Counted(NamedTuple):
+    """The requests of one test: fewest and most, to the endpoint of the settings and to a system of
+    its own; ``whole``: it asks all cells of its design.
+    """
+
+    cells: int
+    whole: bool
+    shared: int
+    configured: tuple[Requests, Requests]
+    brought: tuple[Requests, Requests]
+
+
+class _Count:
+    """Counts what tests ask one after another: a trial that an earlier one asks is asked once.
+
+    *cellwise* are the cells that are asked one by one, *sample* as for :func:`estimates`.
+    """
+
+    def __init__(
+        self,
+        grids: Mapping[collection.Key, Planned],
+        cellwise: Mapping[collection.Selection, tuple[int, ...]],
+        sample: int | None,
+    ) -> None:
+        self._grids = grids
+        self._cellwise = cellwise
+        self._sample = sample
+        self._asked: dict[Any, int] = {}
+        self._measured: dict[Any, list[_MeasuredCell]] = {}
+
+    def requests(
+        self,
+        selection: collection.Selection,
+        item: pytest.Item,
+        parameters: Mapping[str, Any],
+        tiers: Iterable[int],
+    ) -> _Counted:
+        """Count the requests of *item*, by its *selection*; its design is asked at *tiers*."""
+        planned = self._grids[selection.key]
+        cells = self._cellwise.get(selection)
+        chosen: Sequence[int] = range(len(planned.grid))
+        if cells is not None:
+            chosen = cells
+        measured = self._cells(selection, chosen, {selection.tier, *tiers})
+        repetitions = planned.grid.repetitions
+        share = len(chosen) / max(1, len(measured))
+        brings = brings_its_own(item)
+        system = _system_of(item)
+        settings = repr(sorted(parameters.items()))
+        configured = brought = (Requests(), Requests())
+        before = 0
+        for cell in measured:
+            place = system, cell.is_of_the_test and selection.endpoint, settings, cell.sent
+            done = min(self._asked.get(place, 0), repetitions)
+            self._asked[place] = max(self._asked.get(place, 0), repetitions)
+            before += done
+            factor = share * (repetitions - done)
+            if brings or cell.asks_others:
+                brought = cell.added_to(brought, factor)
+            else:
+                configured = cell.added_to(configured, factor)
+        return _Counted(len(chosen), cells is None, round(share * before), configured, brought)
+
+    def _cells(
+        self, selection: collection.Selection, chosen: Sequence[int], tiers: Iterable[int]
+    ) -> list[_MeasuredCell]:
+        """Return the *chosen* cells of *selection*, or a sample of them; every temperature and
+        every endpoint is asked the same texts.
+        """
+        key = selection.key
+        cells = self._cellwise.get(selection)
+        if (key, selection.tier, cells) not in self._measured:
+            step = 1
+            if self._sample is not None:
+                step = max(1, len(chosen) // self._sample)
+            measured = _measured(self._grids[key], tiers, chosen[::step])
+            for tier, of_tier in measured.items():
+                self._measured[key, tier, cells] = of_tier
+        return self._measured[key, selection.tier, cells]
 
 
 def brings_its_own(item: pytest.Item) -> bool:

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 
 GRID, PAIRS = DESIGNS = "fairness_grid", "fairness_pairs"
 PULLS = frozenset({"trials", "cell"})
-#: The attribute of a test report that carries its findings to the controller.
-FINDINGS = "fairness_findings"
-#: The attribute that carries what else the ledger knows of a test.
-FACTS = "fairness_facts"
 #: The module of our own fixtures, by which those of a project are known.
 FIXTURES = "pytest_fairness.pytest_layer.fixtures"
 #: The names of our own plugins: one that every session has, one of xdist's controller.

@@ -283,25 +283,31 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("fairness", "fairness")
     for option in OPTIONS:
         if option.flag is not None:
-            if option.ini is None:
-                text = option.help
-            else:
-                text = f"{option.help} (ini: {option.ini})"
-            form: dict[str, Any] = {"metavar": option.field.upper()}
-            if option.read is bool:
-                form = {"action": "store_true"}
-            elif option.adds:
-                form["action"] = "append"
-            group.addoption(option.flag, default=None, help=text, **form)
+            group.addoption(option.flag, default=None, help=_help(option), **_form(option))
         if option.where != "typed":
-            if option.ini:
-                about = option.help
-            else:
-                about = f"refused: {option.flag} is read from the command line alone"
             kind: Literal["bool", "string"] = "string"
             if option.read is bool:
                 kind = "bool"
+            about = option.help
+            if option.ini is None:
+                about = f"refused: {option.flag} is read from the command line alone"
             parser.addini(f"fairness_{option.field}", about, type=kind, default=None)
+
+
+def _help(option: Option) -> str:
+    if option.ini is None:
+        return option.help
+    return f"{option.help} (ini: {option.ini})"
+
+
+def _form(option: Option) -> dict[str, Any]:
+    """Return how argparse takes *option*."""
+    if option.read is bool:
+        return {"action": "store_true"}
+    form = {"metavar": option.field.upper()}
+    if option.adds:
+        form["action"] = "append"
+    return form
 
 
 def refuse_unreadable(config: pytest.Config) -> None:
@@ -431,26 +437,12 @@ def _with_past_runs(config: pytest.Config, values: dict[str, Any]) -> Settings:
 def _value(config: pytest.Config, option: Option) -> Any:
     typed, in_file = option.given(config)
     if option.where == "approval":
-        belongs = (
-            "it is read from the command line alone, because a file of the project, or a variable, "
-            "that approves "
-            f"baselines lets a change approve itself. Take it out, and type {option.flag} in the "
-            "session that approves"
-        )
-        if in_file is not None:
-            where = "the ini file"
-            if config.inipath is not None:
-                where = config.inipath.name
-            raise pytest.UsageError(
-                f"fairness_{option.field} is set in {where} (or with -o): {belongs}"
-            )
-        words = [str(argument).partition("=")[0] for argument in config.invocation_params.args]
-        if typed is not None and option.flag not in words:
-            raise pytest.UsageError(
-                f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: "
-                f"{belongs}"
-            )
-    given, origin = (in_file, option.ini) if typed is None else (typed, option.flag)
+        _refuse_unless_typed(config, option)
+    given = typed
+    origin = option.flag
+    if typed is None:
+        given = in_file
+        origin = option.ini
     if given is None or given == "":
         return option.default
     if option.read is bool:
@@ -459,3 +451,25 @@ def _value(config: pytest.Config, option: Option) -> Any:
         return option.read(str(given))
     except ValueError as error:
         raise pytest.UsageError(f"{origin}={given!r}: {error}") from None
+
+
+def _refuse_unless_typed(config: pytest.Config, option: Option) -> None:
+    """Raise UsageError where an *option* that approves is given by anything but the command line."""
+    typed, in_file = option.given(config)
+    belongs = (
+        "it is read from the command line alone, because a file of the project, or a variable, "
+        f"that approves baselines lets a change approve itself. Take it out, and type {option.flag} "
+        "in the session that approves"
+    )
+    if in_file is not None:
+        where = "the ini file"
+        if config.inipath is not None:
+            where = config.inipath.name
+        raise pytest.UsageError(
+            f"fairness_{option.field} is set in {where} (or with -o): {belongs}"
+        )
+    words = [str(argument).partition("=")[0] for argument in config.invocation_params.args]
+    if typed is not None and option.flag not in words:
+        raise pytest.UsageError(
+            f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: {belongs}"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,17 +94,23 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
         changed.append(f"the version of {_PACKAGE} was {old}, is {new}")
     # Where the system under test is code of this project, a function's own source would not show
     # what it calls.
-    identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
-    identities += [
-        step["endpoint"]
-        for identity in identities
-        if identity.get("type") == "pipeline"
-        for step in identity["steps"]
-    ]
-    asks_code = any(identity.get("type") == "callable" for identity in identities)
-    if asks_code and manifest.get("git_commit") != (commit := git_commit(root)):
-        changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
+    if _asks_code(manifest):
+        commit = git_commit(root)
+        if manifest.get("git_commit") != commit:
+            changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
     return changed
+
+
+def _asks_code(manifest: Mapping[str, Any]) -> bool:
+    """Return whether the run of *manifest* asked a function, or a pipeline with one."""
+    for entry in manifest.get("endpoints", ()):
+        identity = entry.get("identity", {})
+        systems = [identity]
+        if identity.get("type") == "pipeline":
+            systems += [step["endpoint"] for step in identity["steps"]]
+        if any(system.get("type") == "callable" for system in systems):
+            return True
+    return False
 
 
 def refuse_changes(settings: Settings, root: Path) -> None:

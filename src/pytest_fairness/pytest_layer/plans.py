@@ -4,14 +4,14 @@ each is asked by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.grid import Grid, other_names, somebody_else
-from pytest_fairness.design.pairs import PairGrid, other_candidates
+from pytest_fairness.design.pairs import PairGrid, Prepared, Steps, other_candidates
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
 from pytest_fairness.endpoints.protocol import Endpoint, takes_conversation
@@ -29,6 +29,27 @@ if TYPE_CHECKING:
 Usable: TypeAlias = tuple[Callable[[str], bool], str]
 #: Makes an endpoint of whatever a project names as a system.
 Resolve: TypeAlias = Callable[[Any], Endpoint]
+T = TypeVar("T")
+_KEPT = 10_000
+"""Cells of a design that a session keeps: those of a million would fill the memory."""
+
+
+class MadeOnce(Generic[T]):
+    """What is made of the cells of a design, each once; of a design with more cells than a session
+    keeps, those that it was asked for first.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, T] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for *key*, else what *make* makes now."""
+        made = self._made.get(key)
+        if made is None:
+            made = make()
+            if len(self._made) < _KEPT:
+                self._made[key] = made
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +157,18 @@ class PlannedGrid:
     temperatures: tuple[float | None, ...] = ()
     arguments: Mapping[str, Any] | None = None
     usable: Usable = (lambda _text: True), ""
+    _cells: MadeOnce[Cell] = field(default_factory=MadeOnce, init=False, compare=False, repr=False)
+    _entries: MadeOnce[PlannedCell] = field(
+        default_factory=MadeOnce, init=False, compare=False, repr=False
+    )
 
     @property
     def has_system_prompt(self) -> bool:
         return self.grid.system is not None
+
+    def cell(self, index: int) -> Cell:
+        """The cell at *index* as its design makes it, made once."""
+        return self._cells.get(index, lambda: self.grid[index])
 
     @cached_property
     def on_other_names(self) -> PlannedGrid | None:
@@ -167,14 +196,20 @@ class PlannedGrid:
         return {}
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
-        """The cells (those at *indices*, if given) as *tier* sends them: tier 2 agrees on the role
-        in conversation, has strategies and no system prompt.
+        """The cells (those at *indices*, if given) as *tier* sends them, each made once: tier 2
+        agrees on the role in conversation, has strategies and no system prompt.
         """
-        chosen = range(len(self.grid)) if indices is None else indices
-        return [self.entry(tier, index, self.grid[index]) for index in chosen]
+        if indices is None:
+            indices = range(len(self.grid))
+        entries = []
+        for index in indices:
+            make = partial(self._entry, tier, index)
+            entries.append(self._entries.get((tier, index), make))
+        return entries
 
-    def entry(self, tier: int, index: int, cell: Cell) -> PlannedCell:
-        """*cell*, the one at *index*, as *tier* sends it."""
+    def _entry(self, tier: int, index: int) -> PlannedCell:
+        """The cell at *index*, as *tier* sends it."""
+        cell = self.cell(index)
         turns = self.grid.conversation_at(index, cell)
         script = None
         role = cell.system
@@ -283,10 +318,20 @@ class PlannedPairs:
     resolve: Resolve | None = None
     beyond: int = 0
     _resolved: dict[int, Endpoint] = field(default_factory=dict, compare=False, repr=False)
+    _made: MadeOnce[Prepared] = field(
+        default_factory=MadeOnce, init=False, compare=False, repr=False
+    )
 
     @property
     def has_system_prompt(self) -> bool:
         return self.grid.needs_system_prompt
+
+    def cell(self, index: int) -> Cell:
+        """The cell at *index* as its design makes it, made once."""
+        return self._prepared(index).cell
+
+    def _prepared(self, index: int) -> Prepared:
+        return self._made.get(index, lambda: self.grid.prepared(index))
 
     @cached_property
     def on_other_names(self) -> PlannedPairs | None:
@@ -307,31 +352,38 @@ class PlannedPairs:
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""
+        if indices is None:
+            indices = range(len(self.grid))
         arms = {arm.name: arm for arm in self.grid.arms}
         entries = []
-        for index in range(len(self.grid)) if indices is None else indices:
-            made = self.grid.prepared(index)
-            steps = made.steps
-            arm = arms.get(made.cell.arm or "")
-            script = None
-            if steps is not None:
-                script = Pipeline(
-                    systems=steps.systems,
-                    between=steps.between,
-                    first=steps.first,
-                    refused=is_refusal,
-                    endpoints=tuple(
-                        None if endpoint is None else self._endpoint(endpoint)
-                        for endpoint in steps.endpoints
-                    ),
-                )
+        for index in indices:
+            prepared = self._prepared(index)
+            arm = arms.get(prepared.cell.arm or "")
+            first = self.beyond
             # Stand-ins of one group come to the same texts for different groups.
-            own_numbers = steps is not None or (arm is not None and arm.placebo)
-            first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)
-            entries.append(
-                PlannedCell(made.cell, script, None if arm is None else arm.endpoint, first)
-            )
+            if prepared.steps is not None or (arm is not None and arm.placebo):
+                first += prepared.number * self.grid.repetitions
+            script = None
+            if prepared.steps is not None:
+                script = self._pipeline(prepared.steps)
+            system = None
+            if arm is not None:
+                system = arm.endpoint
+            entries.append(PlannedCell(prepared.cell, script, system, first))
         return entries
+
+    def _pipeline(self, steps: Steps) -> Pipeline:
+        """Return the script that asks *steps* one after the other."""
+        endpoints: list[Endpoint | None] = []
+        for endpoint in steps.endpoints:
+            endpoints.append(None if endpoint is None else self._endpoint(endpoint))
+        return Pipeline(
+            systems=steps.systems,
+            between=steps.between,
+            first=steps.first,
+            refused=is_refusal,
+            endpoints=tuple(endpoints),
+        )
 
     def in_one_message(self, entry: PlannedCell, endpoint: Endpoint) -> PlannedCell:
         """*entry* as it is asked of *endpoint*, which is sent one text a request: of a pipeline,

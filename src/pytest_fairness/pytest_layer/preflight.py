@@ -23,7 +23,7 @@ from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.model import Finding
+from pytest_fairness.model import Cell, Finding
 from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
@@ -78,26 +78,31 @@ def announcement(
         if name in asked and name in wrong and context.worker is None:
             raise pytest.UsageError(wrong[name])
     lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
-    chance = chance_of_red(settings, items, grids)
+    lines += _of_alarms(chance_of_red(settings, items, grids), rows)
+    if settings.replay is None:
+        paid = {
+            name: endpoint
+            for name, endpoint in endpoints.items()
+            if name in asked and not endpoint.simulated
+        }
+        if paid:
+            lines += _prices(settings, rows, paid)
+    return [*lines, *_replacements(context, items), *_remarks(grids, items)]
+
+
+def _of_alarms(chance: float, rows: Iterable[TestEstimate]) -> Iterator[str]:
+    """Yield how often a fair system turns the session red, and what an alarm asks beside *rows*."""
     if chance > RARE:
-        lines.append(
+        yield (
             "fairness: a fair system turns such a session red in about "
             f"{rounded_percent(chance)} of runs, if each test asserts once"
         )
     again = sum(row.new for row in rows if row.again)
     if again:
-        lines.append(
+        yield (
             f"fairness: an alarm is asked about again before it stands, with up to {again:,} "
             "trials more"
         )
-    paid = {
-        name: endpoint
-        for name, endpoint in endpoints.items()
-        if name in asked and not endpoint.simulated
-    }
-    if paid and settings.replay is None:
-        lines += _prices(settings, rows, paid)
-    return [*lines, *_replacements(context, items), *_remarks(grids, items)]
 
 
 def _configured(
@@ -134,7 +139,7 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
 
 
 def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
-    replaced = any(row.own[0].requests for row in rows)
+    replaced = any(row.brought[0].requests for row in rows)
     endpoint = ", ".join(settings.endpoints)
     if settings.endpoint == "simulated" and not replaced:
         endpoint += " (no model is asked)"
@@ -171,19 +176,27 @@ def _prices(
     if len(settings.endpoints) == 1:
         ((cost, rest, _),) = (_price(settings, rows, endpoint) for endpoint in endpoints.values())
         return [f"fairness: {cost}{cap}{rest}"]
-    each = {
-        name: _price(settings, [row for row in rows if row.endpoint == name], endpoint)
-        for name, endpoint in endpoints.items()
-    }
-    lines = [f"fairness: {name}: {cost}{rest}" for name, (cost, rest, _) in each.items()]
-    sums = [price for _, _, price in each.values() if price is not None]
+    lines = []
+    sums = []
+    for name, endpoint in endpoints.items():
+        rows_of_endpoint = [row for row in rows if row.endpoint == name]
+        cost, rest, price = _price(settings, rows_of_endpoint, endpoint)
+        lines.append(f"fairness: {name}: {cost}{rest}")
+        if price is not None:
+            sums.append(price)
     if len(sums) > 1 or (sums and cap):
-        rest = " and what those of unknown price cost"
-        if len(sums) == len(each):
-            rest = ""
-        whole = _cost(sum(usual for usual, _ in sums), sum(most for _, most in sums))
-        lines.append(f"fairness: together {whole}{rest}{cap}")
+        together = _together(sums, unknown=len(sums) < len(endpoints))
+        lines.append(f"fairness: together {together}{cap}")
     return lines
+
+
+def _together(prices: Iterable[tuple[float, float]], *, unknown: bool) -> str:
+    """Return what *prices* come to, beside those of endpoints whose price is *unknown*."""
+    usual_prices, most_prices = zip(*prices, strict=True)
+    whole = _cost(sum(usual_prices), sum(most_prices))
+    if unknown:
+        return f"{whole} and what those of unknown price cost"
+    return whole
 
 
 def _cost(usual: float, most: float) -> str:
@@ -367,36 +380,44 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
                 remark = f"a balanced sample is asked, {len(grid):,} of {grid.full_size:,} cells"
                 remarks.append((key[1], remark))
             undecided = () if key in cellwise else _undecidable(grid)
-            remarks += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))
+            remarks += ((key[1], remark) for remark in (*_unequal_texts(grids[key]), *undecided))
     return _lines(remarks)
 
 
-def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
+def _unequal_texts(planned: Planned) -> Iterator[str]:
     """Yield how the texts of the groups differ beside the group: of pairs, in one signal condition
     and one arm; of a grid, for every group and name in the first context of each template; of a
     sample, in its beginning.
     """
-    chosen: Iterable[int] = range(len(grid))
-    if isinstance(grid, Grid) and grid.positions is None:
-        block = grid.full_size // len(grid.templates)
-        chosen = (
-            template * block + unit
-            for template in range(len(grid.templates))
-            for unit in range(len(grid.units))
-        )
-    cells = [grid[index] for index in islice(chosen, _LOOKED_AT)]
-    if isinstance(grid, Grid):
-        classes = dict.fromkeys(name for unit in grid.units for name in unit.swapped)
-    else:
-        classes = {"group": None}
-        cells = [
-            cell for cell in cells if (cell.arm, cell.signal) == (cells[0].arm, cells[0].signal)
-        ]
+    classes: Iterable[str] = ("group",)
+    if isinstance(planned.grid, Grid):
+        classes = dict.fromkeys(name for unit in planned.grid.units for name in unit.swapped)
+    cells = _compared_cells(planned)
     for by in classes:
-        with suppress(
-            UsageError
-        ):  # texts that are meant to be the same: a placebo, or scrubbed before they are sent
+        # Texts may be meant to be the same: a placebo, or scrubbed before they are sent.
+        with suppress(UsageError):
             yield from group_parity(cells, by).notes
+
+
+def _compared_cells(planned: Planned) -> list[Cell]:
+    """Return the cells whose texts are compared."""
+    grid = planned.grid
+    indices: Iterable[int] = range(len(grid))
+    if isinstance(grid, Grid) and grid.positions is None:
+        indices = _of_first_context(grid)
+    cells = [planned.cell(index) for index in islice(indices, _LOOKED_AT)]
+    if isinstance(grid, Grid):
+        return cells
+    first = cells[0]
+    return [cell for cell in cells if (cell.arm, cell.signal) == (first.arm, first.signal)]
+
+
+def _of_first_context(grid: Grid) -> Iterator[int]:
+    """Yield the cells of every group and name in the first context of each template."""
+    block = grid.full_size // len(grid.templates)
+    for template in range(len(grid.templates)):
+        first = template * block
+        yield from range(first, first + len(grid.units))
 
 
 def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:

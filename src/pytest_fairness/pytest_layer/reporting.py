@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pytest_fairness.runs.store import RunStore
 
 
-class Aside:
+class PastCapture:
     """A stream to the terminal past pytest's capture, for progress while a test waits for its
     replies.
     """
@@ -63,11 +63,11 @@ class Aside:
 
     def write(self, text: str) -> int:
         if self._capture:
-            aside = self._capture.global_and_fixture_disabled()
+            suspended = self._capture.global_and_fixture_disabled()
         else:
-            aside = contextlib.nullcontext()
+            suspended = contextlib.nullcontext()
         if self._terminal is not None:
-            with aside:
+            with suspended:
                 self._terminal.write(text, flush=True)
         return len(text)
 
@@ -81,7 +81,7 @@ def progress(config: pytest.Config, mode: str) -> Progress | None:
     """
     if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
-    return Progress(cast("TextIO", Aside(config)))
+    return Progress(cast("TextIO", PastCapture(config)))
 
 
 def now() -> str:
@@ -404,15 +404,7 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
     """
     notes = []
     if manifest.get("replay_of"):
-        notes.append(
-            f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the "
-            "recording"
-        )
-    if manifest.get("replay_of") and manifest.get("replay_of_finished") is False:
-        notes.append(
-            "the recorded run never came to its end: nothing shows whether the end of its log is "
-            "there"
-        )
+        notes += _of_replay(manifest)
     if manifest.get("shard"):
         notes.append(
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the "
@@ -426,14 +418,34 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
         )
     if salvaged := manifest.get("salvaged_from"):
         notes.append(_salvaged(salvaged))
-    if resumed := manifest.get("resumed") or []:
-        times = "once"
-        if len(resumed) > 1:
-            times = f"{len(resumed)} times"
-        notes.append(f"resumed, {times}: not all of it was asked in one session")
-        settings = [session.get("settings", {}) for session in resumed]
-        if any(given.get("retry_unknown") or given.get("retry_errors") for given in settings):
-            notes += _repeated_requests(run)
+    if resumed := manifest.get("resumed"):
+        notes += _of_resuming(run, resumed)
+    return notes
+
+
+def _of_replay(manifest: Mapping[str, Any]) -> list[str]:
+    """Return what is unusual about a run that replays another."""
+    notes = [
+        f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the "
+        "recording"
+    ]
+    if manifest.get("replay_of_finished") is False:
+        notes.append(
+            "the recorded run never came to its end: nothing shows whether the end of its log is "
+            "there"
+        )
+    return notes
+
+
+def _of_resuming(run: Path, resumed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is unusual about a run that these sessions *resumed*."""
+    times = "once"
+    if len(resumed) > 1:
+        times = f"{len(resumed)} times"
+    notes = [f"resumed, {times}: not all of it was asked in one session"]
+    settings = [session.get("settings", {}) for session in resumed]
+    if any(given.get("retry_unknown") or given.get("retry_errors") for given in settings):
+        notes += _repeated_requests(run)
     return notes
 
 

@@ -28,7 +28,7 @@ from pytest_fairness.running_test import (
     running_test,
 )
 from pytest_fairness.trials_frame import UNFINISHED, design_of
-from pytest_fairness.words import percent
+from pytest_fairness.words import count, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,15 +64,15 @@ def offer(
     # A copy: the test may add columns to its own, which another sample would not have.
     item.stash[OFFERED] = Repeatable(
         table.copy(),
-        planned.grid[0].context,
+        planned.cell(0).context,
         second,
         possible=lambda: planned.on_other_names is not None,
         remake=_remake_in(item),
     )
 
 
-def _other_names(count: int) -> str:
-    return f"{count} other name{'s' if count != 1 else ''} a group"
+def _other_names(number: int) -> str:
+    return f"{count(number, 'other name')} a group"
 
 
 class Repeatable:

@@ -6,49 +6,43 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
-import hashlib
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_fairness.baselines import justifications, mitigations
 from pytest_fairness.context import AUTO, RunContext
-from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import FairnessError, StoreError, UsageError
 from pytest_fairness.model import JSON, Finding, Verdict
 from pytest_fairness.pytest_layer import (
     assertion_calls,
     collection,
-    ledger,
     marks,
     preflight,
+    report_texts,
     reporting,
-    second_sample,
     unfinished,
     xdist,
 )
 from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.estimate import brings_its_own
+from pytest_fairness.pytest_layer.item_context import ItemContexts
+from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.pytest_layer.options import settings_of
-from pytest_fairness.pytest_layer.plain_errors import show_plainly
+from pytest_fairness.pytest_layer.session_end import SessionEnd
+from pytest_fairness.pytest_layer.session_scorers import SessionScorers
 from pytest_fairness.pytest_layer.systems import Systems
+from pytest_fairness.pytest_layer.to_controller import attach
 from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
-from pytest_fairness.running_test import TestContext, reading_until, running_test
+from pytest_fairness.running_test import reading_until, running_test
 from pytest_fairness.runs.files import removed
-from pytest_fairness.runs.judgements import Judgement
-from pytest_fairness.runs.records import utc_now
 from pytest_fairness.runs.store import RunStore, open_store
-from pytest_fairness.scorers import BUILT_IN, Scorer
-from pytest_fairness.scorers.letter import letter_scorers
-from pytest_fairness.scorers.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned
@@ -75,19 +69,10 @@ class FairnessSession:
         self.worker: str | None = self._given.get("workerid")
         self._started = time.monotonic()
         self.grids: dict[collection.Key, Planned] = {}
-        self.ledger = ledger.Ledger()
-        #: Why the reports could not be written.
-        self.trouble: str | None = None
+        self.ledger = Ledger()
         self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
-        self._interrupted = False
-        #: Acceptances of warnings that hold no longer.
-        self._expired: list[str] = []
-        #: A line for each notifier that failed.
-        self._not_notified: list[str] = []
-        #: Where each output of the run is, once they are written.
-        self._reported: dict[str, Path] | None = None
-        self._annotations: list[str] = []
+        self._end = SessionEnd()
 
     # ------------------------------------------------------------ collecting
 
@@ -97,7 +82,9 @@ class FairnessSession:
             return
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
-        self.grids |= collection.expand(metafunc, self.settings.tier, lambda: self.scorers, resolve)
+        self.grids |= collection.expand(
+            metafunc, self.settings.tier, lambda: self.scorers.by_name, resolve
+        )
 
     def select(self, items: list[pytest.Item]) -> None:
         """Keep the tests that ``--fairness-test`` and ``--fairness-protected-class`` name."""
@@ -123,35 +110,37 @@ class FairnessSession:
         planned = [item.nodeid for item in items if marks.is_fairness_item(item)]
         if not planned or self.config.option.collectonly:
             return
-        caps = [
-            cap
-            for cap in self.config.hook.pytest_fairness_max_cost(config=self.config)
-            if cap is not None
-        ]
-        if self.settings.max_cost is None and caps:
-            self.settings = dataclasses.replace(self.settings, max_cost=min(caps))
+        self._cap_by_hooks()
         self._items = items
         if self.worker is None and self._mitigations() is None:
             raise pytest.UsageError(self.trouble)
         try:
             self._refuse_what_cannot_be(items)
         except UsageError as error:
-            if self.worker is None:
-                raise pytest.UsageError(str(error)) from None
-            # A worker can end its controller's session by no exit status: its tests say why, and
-            # ask nothing.
-            self.context = dataclasses.replace(self.context, barred=str(error))
+            self._refuse(error)
         try:
-            if self.context.barred is None:  # else each test says why, when it asks for the run
+            if self.context.refusal is None:  # else each test says why, when it asks for the run
                 self._open_run(planned, items)
         except FairnessError as error:
-            if self.worker is None:
-                raise pytest.UsageError(str(error)) from None
-            if self.context.settings.resume == AUTO:  # there is no run to open
-                self.context = dataclasses.replace(self.context, barred=str(error))
-            # A worker can end its controller's session by no exit status: each of its tests says
-            # why, and asks nothing.
+            # Where a run could not be chosen there is none to open; of another, each test says why.
+            self._refuse(error, no_run=self.context.settings.resume == AUTO)
         self.ledger.collected.update(planned)
+
+    def _refuse(self, error: FairnessError, *, no_run: bool = True) -> None:
+        """End the session by *error*. A worker can end its controller's session by no exit status:
+        its tests say why, and ask nothing.
+        """
+        if self.worker is None:
+            raise pytest.UsageError(str(error)) from None
+        if no_run:
+            self.context = dataclasses.replace(self.context, refusal=str(error))
+
+    def _cap_by_hooks(self) -> None:
+        """Let the lowest cap of suites and plugins hold where the session has none."""
+        caps = self.config.hook.pytest_fairness_max_cost(config=self.config)
+        declared = [cap for cap in caps if cap is not None]
+        if self.settings.max_cost is None and declared:
+            self.settings = dataclasses.replace(self.settings, max_cost=min(declared))
 
     def _open_run(self, planned: Sequence[str], items: Sequence[pytest.Item]) -> None:
         """Open the run and the one that is replayed, and record what is *planned* and announced.
@@ -165,7 +154,7 @@ class FairnessSession:
         size, *more = preflight.announcement(
             context, items, self.grids, self.systems.configured, tests=len(planned)
         )
-        expired = [one_line(f"fairness: {justification}") for justification in self._expired]
+        expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
         self._announced = [size, *filter(None, choice), *more, *expired]
         facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
         if all(choice):  # else who has chosen the run says so
@@ -185,7 +174,7 @@ class FairnessSession:
             selection = collection.selection_of(item)
             planned = self.grids.get(selection.key)
             problems += assertion_calls.problems(
-                item, planned, selection.tier, lambda: self.scorers
+                item, planned, selection.tier, lambda: self.scorers.by_name
             )
         if problems:
             raise UsageError("\n".join(dict.fromkeys(problems)))
@@ -204,35 +193,8 @@ class FairnessSession:
     # ------------------------------------------------------------ the run
 
     @cached_property
-    def scorers(self) -> dict[str, Any]:
-        """By name; those of the project win over the built-in ones, and so does its lexicon over
-        ours.
-        """
-        scorers_ = self.config.hook.pytest_fairness_scorers()
-        scorers = {scorer.name: scorer for several in reversed(scorers_) for scorer in several}
-        by_own = self._letter_scorers()
-        return scorers | {
-            scorer.name: scorer
-            for scorer in by_own
-            if scorers[scorer.name] is BUILT_IN[scorer.name]
-        }
-
-    def _letter_scorers(self) -> Sequence[Scorer]:
-        """Scorers by the lexicon of the project and by what it has accepted, where it has any."""
-        folder = project_folder(self.config.rootpath)
-        accepted = self.config.rootpath / "accepted.yaml"
-        has_terms = folder is not None and (folder / "lexicon").is_dir()
-        if not has_terms and not accepted.exists():
-            return ()
-        try:
-            lexicon = Lexicon.load(folder if has_terms else None)
-            if accepted.exists():
-                lexicon, self._expired = lexicon.accepting(
-                    accepted, datetime.datetime.now(datetime.UTC).date()
-                )
-            return letter_scorers(lexicon)
-        except FairnessError as error:
-            raise pytest.UsageError(str(error)) from None
+    def scorers(self) -> SessionScorers:
+        return SessionScorers.of(self.config)
 
     @cached_property
     def context(self) -> RunContext:
@@ -249,11 +211,11 @@ class FairnessSession:
             root=self.config.rootpath,
             token=token or uuid.uuid4().hex,
             started=started or self._started,
-            scorers=self.scorers,
+            scorers=self.scorers.by_name,
             open_store=self._open_store,
             command=recorded_command(self.config),
             worker=self.worker,
-            barred=given.get(xdist.REFUSAL),
+            refusal=given.get(xdist.REFUSAL),
         )
 
     def _open_store(self) -> RunStore:
@@ -307,7 +269,7 @@ class FairnessSession:
 
         findings = item.stash.setdefault(_FINDINGS, [])
         findings.clear()  # a rerun starts afresh
-        context = self._context_of(item, findings)
+        context = self._item_contexts.of(item, findings)
         item.stash[_ANALYSED] = context.analysed
         with running_test(context), reading_until(self.context.read_until):
             yield
@@ -327,69 +289,12 @@ class FairnessSession:
                 f"It {unjudged_words(Unjudged(**unjudged))}. {_LET_IT_JUDGE}", pytrace=False
             )
 
-    def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
-        """The context of *item*, whose assertions add to *findings*."""
-        labels = collection.labels_of(item)
-        context = self.context
-        documented = (*labels.justifications, *self._justifications)
-        nodeid = collection.nodeid_of(item)
-        scored_by: set[str] = set()
-        offered = item.stash.get(second_sample.OFFERED, None)
-
-        basis: list[Judgement] = []
-
-        def emit(finding: Finding) -> None:
-            if basis:
-                judged = basis[-1]
-            else:
-                judged = Judgement()
-            basis.clear()
-            record = judged.to_record(
-                nodeid,
-                len(findings),
-                session=self._number,
-                time=utc_now(),
-                controls=labels.controls,
-                finding=finding.to_dict(),
-                justified_by=self._justified_by(finding, labels.justifications, nodeid),
-            )
-            context.store.append(record)
-            findings.append(finding)
-
-        def baselines() -> Any:
-            from pytest_fairness.baselines.syrupy_extension import BaselineStore
-
-            return BaselineStore(
-                # The one way to a fixture from inside a test's call; pytest offers no public one.
-                snapshot=item._request.getfixturevalue("snapshot"),  # type: ignore[attr-defined]
-                test_id=nodeid,
-                rootdir=context.root,
-                root=context.settings.baseline_dir,
-                policy=context.settings,
-                run_id=context.store.directory.name,
-            )
-
-        return TestContext(
-            test_id=labels.id,
-            test_module=labels.module,
-            description=labels.description,
-            controls=labels.controls,
-            room=labels.room,
-            emit=emit,
-            keep=basis.append,
-            policy=context.settings,
-            justification=lambda finding: justifications.find(documented, finding, nodeid),
-            baseline=baselines,
-            fresh_sample=None if offered is None else offered.like,
-            changed=(lambda _table: ()) if offered is None else offered.changed,
-            confirmable=lambda: offered is not None and offered.possible(),
-            scorers=context.scorers,
-            scored_by=scored_by,
-            notes=lambda finding: [
-                *preflight.notes_on(context, item, finding, scored_by),
-                *justifications.expired_notes(documented, finding, nodeid),
-            ],
-            seed=context.settings.seed,
+    @cached_property
+    def _item_contexts(self) -> ItemContexts:
+        return ItemContexts(
+            run=self.context,
+            in_file=self._justifications,
+            session_number=lambda: self._number,
         )
 
     @cached_property
@@ -401,21 +306,6 @@ class FairnessSession:
         """The place of this session among those of the run."""
         return reporting.number_of_session(self.context.store, self.context)
 
-    def _justified_by(
-        self, finding: Finding, of_marker: Sequence[justifications.Justification], nodeid: str
-    ) -> dict[str, str]:
-        """The place of the reason for a FLAG: the test whose marker gives it, the file with its
-        SHA-256, or the option by which it was approved.
-        """
-        if finding.justification is None:
-            return {}
-        if justifications.find(of_marker, finding, nodeid) is not None:
-            return {"marker": nodeid}
-        if justifications.find(self._justifications, finding, nodeid) is None:
-            return {"option": "--fairness-justification"}
-        path = self.config.rootpath / justifications.NAME
-        return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-
     def _mitigations(self) -> tuple[mitigations.Mitigation, ...] | None:
         """Return what is done about findings; None where the file cannot be read, which fails the
         session and costs no other report.
@@ -423,7 +313,7 @@ class FairnessSession:
         try:
             return mitigations.read_file(self.config.rootpath / mitigations.NAME)
         except UsageError as error:
-            self.trouble = str(error)
+            self._end.trouble = str(error)
             return None
 
     def attach_findings(
@@ -434,28 +324,35 @@ class FairnessSession:
         *call* is shown without our inside.
         """
         findings = item.stash.get(_FINDINGS, [])
-        ours = marks.is_fairness_item(item)
-        asked = (
-            report.when == "call"
-            and collection.grid_key(item) in self.grids
-            and self.settings.replay is None
-        )
-        show_plainly(item, call, report, asked=asked)
-        raised = None
+        is_fairness = marks.is_fairness_item(item)
+        called = report.when == "call"
+        is_replay = self.settings.replay is not None
+        asked = called and not is_replay and collection.grid_key(item) in self.grids
+        report_texts.show_error(item, call, report, asked=asked)
+        if not findings and not is_fairness:
+            return
+        if called or (is_fairness and not report.passed):
+            attach(report, findings, self._facts(item, call, report, findings))
+        if called:
+            report_texts.note_properties(item, findings)
+        report_texts.lead_with_sentence(report, findings)
+        report_texts.make_safe(report)
+
+    def _facts(
+        self,
+        item: pytest.Item,
+        call: pytest.CallInfo[None],
+        report: pytest.TestReport,
+        findings: Sequence[Finding],
+    ) -> dict[str, JSON]:
+        """Return what the ledger is told of *item* beside its *findings*."""
+        reason = None
         if call.excinfo is not None:
-            raised = call.excinfo.value
-        if findings or ours:
-            if report.when == "call" or (ours and not report.passed):
-                facts: dict[str, JSON] = {
-                    "skipped_here": isinstance(getattr(raised, "msg", None), marks.SkipReason)
-                }
-                if report.passed:
-                    facts["unjudged"] = self._unjudged(item, findings)
-                ledger.attach(report, findings, facts)
-            if report.when == "call":
-                ledger.note_properties(item, findings)
-            ledger.lead_with_sentence(report, findings)
-            ledger.make_safe(report)
+            reason = getattr(call.excinfo.value, "msg", None)
+        facts: dict[str, JSON] = {"skipped_here": isinstance(reason, marks.SkipReason)}
+        if report.passed:
+            facts["unjudged"] = self._unjudged(item, findings)
+        return facts
 
     def _unjudged(self, item: pytest.Item, findings: Sequence[Finding]) -> dict[str, Any] | None:
         """Return what *item*, which drew these *findings*, asked for and concluded nothing from;
@@ -485,22 +382,30 @@ class FairnessSession:
         """
         if self.worker is not None:
             return 0
-        count = 0
-        alpha = self.settings.session_alpha
-        if self.has_run and not self.config.option.collectonly:
-            with contextlib.suppress(
-                StoreError
-            ):  # the end of the session says so, and is not green
-                self._take_stock()
-                left = reporting.left_standing(self.context.store, self.ledger, self.context)
-                count = len(self.ledger.missing) + len(
-                    {standing.judgement.test for standing in left if standing.fails}
-                )
-        if alpha is not None:
-            from pytest_fairness.analysis.false_alarms import alarms
+        return self._unanswered() + self._alarms_of_session()
 
-            count += len(alarms(self.ledger.findings, self.ledger.outcomes, alpha))
-        return count
+    def _unanswered(self) -> int:
+        """Count the collected tests that never reported, and those that an earlier session failed
+        and this one leaves out.
+        """
+        if not self.has_run or self.config.option.collectonly:
+            return 0
+        try:
+            self._take_stock()
+            left = reporting.left_standing(self.context.store, self.ledger, self.context)
+        except StoreError:  # the end of the session says so, and is not green
+            return 0
+        failing = {standing.judgement.test for standing in left if standing.fails}
+        return len(self.ledger.missing) + len(failing)
+
+    def _alarms_of_session(self) -> int:
+        """Count the findings below ``fairness_session_alpha``, where that is set."""
+        alpha = self.settings.session_alpha
+        if alpha is None:
+            return 0
+        from pytest_fairness.analysis.false_alarms import alarms
+
+        return len(alarms(self.ledger.findings, self.ledger.outcomes, alpha))
 
     def exit_status(self, status: int) -> int:
         """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures`
@@ -525,92 +430,91 @@ class FairnessSession:
 
     def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
-        self._interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-        controller = self._controller
+        self._end.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         try:
-            if "trial_source" in self.__dict__:
-                self.trial_source.close()
-            if controller is not None:
-                controller.close()
+            self._close()
             if not self.has_run:
                 return
-            if (
-                controller is not None
-                and controller.folder is not None
-                and not controller.folder.exists()
-            ):
-                raise removed(controller.folder)  # it must not be made anew, empty
             store = self.context.store
             if self.worker is None:
-                self._take_stock()
-                whole = controller is None or not controller.ended
-                status = {"exit_status": int(exitstatus)}
-                self._reported = reporting.write_reports(
-                    store,
-                    self.ledger,
-                    self.context,
-                    self._mitigations() or (),
-                    whole=whole,
-                    facts=status,
-                )
-                self._annotations = reporting.report_to_github(
-                    store.directory, self.context, os.environ
-                )
+                self._write_reports(exitstatus)
             store.close()
-            if self._reported is not None and not self._interrupted:
-                self._notify(self._reported)
+            self._notify()
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do
             # not end green.
-            self.trouble = str(error)
+            self._end.trouble = str(error)
 
-    def _notify(self, outputs: Mapping[str, Path]) -> None:
+    def _close(self) -> None:
+        """Close what is open. Raises StoreError where the folder of the run has gone: it must not
+        be made anew, empty.
+        """
+        if "trial_source" in self.__dict__:
+            self.trial_source.close()
+        controller = self._controller
+        if controller is None:
+            return
+        controller.close()
+        if controller.folder is not None and not controller.folder.exists():
+            raise removed(controller.folder)
+
+    def _write_reports(self, exitstatus: int) -> None:
+        """Write the reports of the run, and those for the job that it runs in."""
+        self._take_stock()
+        store = self.context.store
+        self._end.outputs = reporting.write_reports(
+            store,
+            self.ledger,
+            self.context,
+            self._mitigations() or (),
+            whole=self._controller is None or not self._controller.ended,
+            facts={"exit_status": int(exitstatus)},
+        )
+        self._end.annotations = reporting.report_to_github(
+            store.directory, self.context, os.environ
+        )
+
+    def _notify(self) -> None:
+        """Send the results on, where they are written and nobody has interrupted the session."""
+        if self._end.outputs is None or self._end.interrupted:
+            return
         from pytest_fairness.pytest_layer.notifiers import notify
-        from pytest_fairness.reports.findings_json import read_results
-        from pytest_fairness.reports.outputs import compared_runs
 
-        run = outputs["report"].parent
-        against = self.settings.against
-        changes = None
-        if against is not None:
-            changes = compared_runs(run, against)
-        facts = {"results": read_results(run), "changes": changes, "report": outputs["report"]}
-        self._not_notified = notify(self.config, facts)
+        self._end.not_notified = notify(self.config, self._end.outputs, self.settings.against)
+
+    @property
+    def trouble(self) -> str | None:
+        """Return why the reports could not be written; None where they could."""
+        return self._end.trouble
 
     def write_summary(self, terminal: Any) -> None:
-        """The last lines in the terminal: counts, each finding's sentence, where the report lies."""
-        if self._reported is None and self.trouble is None:
+        """Write the last lines in the terminal: counts, each finding's sentence, where the report lies."""
+        if not self._end.says_something:
             return
-        terminal.section("fairness", sep="=")
-        for line in self.summary():
-            terminal.write_line(line)
-        # No path on the command line, and one process sees it all: only then is what nobody claims
-        # an orphan.
-        whole = (
-            self._items
-            and self.config.args_source is not self.config.ArgsSource.ARGS
-            and self.worker is None
-        )
-        if whole and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
-            for line in reporting.orphans(
+        orphans = []
+        if self._saw_everything(terminal):
+            orphans = reporting.orphans(
                 self.settings.baseline_dir, self.config.rootpath, self.ledger
-            ):
-                terminal.write_line(line, yellow=True)
-        if self._interrupted and self.settings.replay is None and self.trouble is None:
-            run = self.context.store.directory.name
-            terminal.write_line(f"  to go on: the same command with --fairness-resume {run}")
-        if self.trouble is not None:
-            terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
+            )
+        resume = None
+        if self.settings.replay is None and self._end.interrupted and self.trouble is None:
+            resume = self.context.store.directory.name
+        self._end.write(terminal, self.summary(), orphans, resume)
 
-        for line in self._not_notified:
-            terminal.write_line(line, yellow=True)
-        for line in self._annotations:
-            terminal.write_line(line)
+    def _saw_everything(self, terminal: Any) -> bool:
+        """Return whether no path stood on the command line, and one process saw all tests: only then
+        is a baseline that nobody claims an orphan.
+        """
+        named = self.config.args_source is self.config.ArgsSource.ARGS
+        if named or not self._items or self.worker is not None:
+            return False
+        return not terminal.stats.get("deselected") and not terminal.stats.get("error")
 
     def summary(self) -> list[str]:
-        if self._reported is None:
+        """Return the counts, each finding's sentence, and where the reports lie."""
+        if self._end.outputs is None:
             return []
-        lines = reporting.summary(self._reported, self.context)
+        lines = reporting.summary(self._end.outputs, self.context)
         if self.settings.against is None and self.config.getoption("--fairness-against"):
             lines.append("since last: there is no earlier run with findings to compare with")
         return lines

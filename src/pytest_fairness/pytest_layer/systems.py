@@ -76,7 +76,7 @@ class Systems:
         """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises
         UsageError.
         """
-        self._context.refuse_if_barred()
+        self._context.raise_refusal()
         settings = self._context.settings
         recording = self._context.recording
         if recording is None:

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -120,61 +120,22 @@ class TrialSource:
         if index not in memory:
             planned = self._grids[selection.key]
             chosen = self._selected[selection]
-            places = {planned.grid[at].id: at for at in chosen}
-            for _, _, rows in self._answers(planned, item, system, chosen):
-                for cell_id, several in itertools.groupby(rows, key=lambda row: row[0].cell.id):
-                    entries, trials = zip(*several, strict=True)
-                    memory[places[cell_id]] = AnsweredCell(entries[0].cell, trials)
+            places = {planned.cell(at).id: at for at in chosen}
+            for answers in self._answers(planned, item, system, chosen):
+                for answered in answers.cells():
+                    memory[places[answered.cell.id]] = answered
         self._skip_on_a_shard()
         return memory[index]
 
     def _table(self, planned: Planned, item: pytest.Item, system: Any) -> pd.DataFrame:
-        import pandas as pd
-
-        grid = planned.grid
-        temperature = collection.selection_of(item).temperature
-        frames = []
-        for endpoint, entries, rows in self._answers(planned, item, system):
-            design = (
-                [entry.cell.id for entry in entries],
-                grid.repetitions,
-                sorted(grid.parameters.items()),
-            )
-            frame = trials_frame(
-                [(entry.cell, trial) for entry, trial in rows],
-                EndpointFacts(
-                    name=endpoint.name,
-                    simulated=endpoint.simulated,
-                    replayed=self._context.recording is not None,
-                ),
-                GridFacts(
-                    endpoint=endpoint.name,
-                    identity=endpoint.identity(),
-                    protected_classes=tuple(
-                        dict.fromkeys(group for entry in entries for group in entry.cell.groups)
-                    ),
-                    templates={template.id: template.text for template in grid.templates},
-                    digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
-                ),
-            )
-            _add_columns(frame, rows, planned.script_columns)
-            if any(entry.one_message for entry in entries):
-                frame[ONE_MESSAGE] = [entry.one_message for entry, _ in rows]
+        tables = []
+        for answers in self._answers(planned, item, system):
+            table = answers.table(planned, replayed=self._context.recording is not None)
             if planned.temperatures:
-                if temperature is None:
-                    frame["temperature"] = "default"
-                else:
-                    frame["temperature"] = f"{temperature:g}"
-            frames.append(frame)
+                table["temperature"] = _heat(collection.selection_of(item).temperature)
+            tables.append(table)
         self._skip_on_a_shard()
-        if len(frames) == 1:
-            return frames[0]
-        with any_text():
-            table = pd.concat(
-                [frame.astype(object) for frame in frames], ignore_index=True
-            ).infer_objects()
-        table.attrs = dict(frames[0].attrs)
-        return table
+        return _in_one_table(tables)
 
     def _skip_on_a_shard(self) -> None:
         if self._deal is not None:
@@ -185,40 +146,32 @@ class TrialSource:
 
     def _answers(
         self, planned: Planned, item: pytest.Item, system: Any, indices: Sequence[int] | None = None
-    ) -> Iterator[tuple[Endpoint, list[PlannedCell], list[tuple[PlannedCell, Trial]]]]:
-        """Each system that the cells of *planned* (those at *indices*) ask: *system*, or one that
-        an arm brings; with these cells, and each with its trials, one after the other.
+    ) -> Iterator[_Answers]:
+        """Yield the answers of each system that the cells of *planned* (those at *indices*) ask:
+        *system*, or one that an arm brings.
         """
         selection = collection.selection_of(item)
         tier = selection.tier
-        temperature = selection.temperature
-        by_system: dict[int, list[PlannedCell]] = {}
-        for entry in planned.entries(tier, indices):
-            by_system.setdefault(id(entry.system), []).append(entry)
-        for entries in by_system.values():
-            own_system = entries[0].system
-            endpoint, engine = self._engine(system if own_system is None else own_system)
+        for entries in _by_system(planned.entries(tier, indices)):
+            asked = entries[0].system
+            if asked is None:
+                asked = system
+            endpoint, engine = self._engine(asked)
             sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
-            prompted = _prompted(endpoint, sent)
-            deaf = next(
-                (endpoint for endpoint in prompted if not endpoint.supports_system_prompt), None
-            )
-            if tier == 1 and deaf is not None:
-                why = (
-                    f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test"
-                )
-                pytest.skip(SkipReason(why))
-            if tier == 2 and planned.tiers_by_arm and prompted:
-                pytest.skip(collection.TIER_OF_ARMS)
-            for step in {
-                id(system): system for entry in sent for system in entry.step_systems
-            }.values():
-                reporting.note_endpoint(self._context.store, step)
-            plan = planned_trials(planned, sent, temperature)
-            part = [part for part in selection[2:] if part is not None]
-            trials = self._pull(endpoint, engine, planned, plan, " ".join(map(str, part)))
-            repeated = (entry for entry in sent for _ in range(planned.grid.repetitions))
-            yield endpoint, sent, list(zip(repeated, trials, strict=True))
+            _skip_where_it_cannot_be_asked(planned, tier, _prompted(endpoint, sent))
+            self._note_steps(sent)
+            plan = planned_trials(planned, sent, selection.temperature)
+            parts = [str(part) for part in selection[2:] if part is not None]
+            trials = self._pull(endpoint, engine, planned, plan, " ".join(parts))
+            yield _Answers(endpoint, sent, trials, repetitions=planned.grid.repetitions)
+
+    def _note_steps(self, entries: Sequence[PlannedCell]) -> None:
+        """Record the systems that steps of *entries* ask, each once."""
+        systems: dict[int, Endpoint] = {}
+        for entry in entries:
+            systems |= {id(system): system for system in entry.step_systems}
+        for system in systems.values():
+            reporting.note_endpoint(self._context.store, system)
 
     def _pull(
         self,
@@ -246,12 +199,21 @@ class TrialSource:
         else:
             trials = self._asked(engine, mine)
         refuse_if_nothing_answered(trials, endpoint.name)
+        if len(mine) == len(plan):
+            return trials
         by_place = dict(zip(map(id, mine), trials, strict=True))
-        absent = partial(Trial, status=Status.NOT_RUN, error="asked by another shard")
-        return [
-            by_place.get(id(trial)) or absent(key=engine.key_of(trial), repetition=trial.repetition)
-            for trial in plan
-        ]
+        answers = []
+        for trial in plan:
+            answer = by_place.get(id(trial))
+            if answer is None:
+                answer = Trial(
+                    key=engine.key_of(trial),
+                    repetition=trial.repetition,
+                    status=Status.NOT_RUN,
+                    error="asked by another shard",
+                )
+            answers.append(answer)
+        return answers
 
     def _logged_design(
         self,
@@ -287,16 +249,11 @@ class TrialSource:
             trials=trials,
         )
         designs = store.designs()
-        previous = []
         if context.settings.run_to_resume is not None:
             previous = [logged for logged in designs if logged.session != design.session]
-        if changed := closest_changes(previous, design):
-            raise UsageError(
-                f"run {store.directory.name} cannot be resumed for this test: "
-                f"{'; '.join(changed)}. The trials asked before are kept and not reused. Undo the "
-                "change, or start a new run without --fairness-resume"
-            )
-        if not any(logged.session == design.session and logged.same(design) for logged in designs):
+            _refuse_changes(closest_changes(previous, design), store.directory.name)
+        of_session = [logged for logged in designs if logged.session == design.session]
+        if not any(logged.same(design) for logged in of_session):
             store.append(design.to_record())
         return design
 
@@ -307,8 +264,11 @@ class TrialSource:
         store = self._context.store
         try:
             trials = engine.run(plan)
-        except (BudgetError, EndpointError) as error:
-            reporting.note_unasked(store, "cost" if isinstance(error, BudgetError) else "endpoint")
+        except BudgetError:
+            reporting.note_unasked(store, "cost")
+            raise
+        except EndpointError:
+            reporting.note_unasked(store, "endpoint")
             raise
         if any(trial.status is Status.NOT_RUN for trial in trials):
             reporting.note_unasked(store, "time")
@@ -330,8 +290,9 @@ class TrialSource:
             if endpoint.simulated or entry.asks_others or not isinstance(engine, Engine):
                 continue
             entry = _as_sent(planned, entry, endpoint, selection.tier)
-            deaf = any(not system.supports_system_prompt for system in _prompted(endpoint, [entry]))
-            if selection.tier == 1 and deaf:
+            prompted = _prompted(endpoint, [entry])
+            takes_prompts = all(system.supports_system_prompt for system in prompted)
+            if selection.tier == 1 and not takes_prompts:
                 continue  # its tests are skipped
             try:
                 self._asked(engine, planned_trials(planned, [entry], selection.temperature)[:1])
@@ -403,7 +364,25 @@ class TrialSource:
                 self._loop = None
 
 
+def _refuse_changes(changes: Sequence[str], run: str) -> None:
+    """Raise UsageError where a test asks otherwise than it did in the *run* that is resumed."""
+    if changes:
+        raise UsageError(
+            f"run {run} cannot be resumed for this test: {'; '.join(changes)}. The trials asked "
+            "before are kept and not reused. Undo the change, or start a new run without "
+            "--fairness-resume"
+        )
+
+
 # ---------------------------------------------------------------- what is asked
+
+
+def _by_system(entries: Iterable[PlannedCell]) -> list[list[PlannedCell]]:
+    """Return *entries* by the system that they bring; those that bring none together."""
+    by_system: dict[int, list[PlannedCell]] = {}
+    for entry in entries:
+        by_system.setdefault(id(entry.system), []).append(entry)
+    return list(by_system.values())
 
 
 def planned_trials(
@@ -452,6 +431,20 @@ def _as_sent(planned: Planned, entry: PlannedCell, endpoint: Endpoint, tier: int
     return replace(made, cell=replace(made.cell, tier=tier))
 
 
+def _skip_where_it_cannot_be_asked(
+    planned: Planned, tier: int, prompted: Sequence[Endpoint]
+) -> None:
+    """Skip a test of tier 1 where one of the *prompted* takes no system prompt, and of tier 2 where
+    its arms send one.
+    """
+    unprompted = [endpoint.name for endpoint in prompted if not endpoint.supports_system_prompt]
+    if tier == 1 and unprompted:
+        why = f"endpoint {unprompted[0]!r} takes no system prompt, so there is no tier 1 to test"
+        pytest.skip(SkipReason(why))
+    if tier == 2 and planned.tiers_by_arm and prompted:
+        pytest.skip(collection.TIER_OF_ARMS)
+
+
 def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoint]:
     """The systems that *entries*, asked of *endpoint*, send a system prompt; of a grid's first
     tier, *endpoint*.
@@ -481,7 +474,84 @@ def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
     return {"trials": len(costs), "cost": float(costs.sum()), "unpriced": int(costs.isna().sum())}
 
 
+# ---------------------------------------------------------------- what came of it
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """The *trials* that *endpoint* was asked for, one after the other for each of *entries*."""
+
+    endpoint: Endpoint
+    entries: Sequence[PlannedCell]
+    trials: Sequence[Trial]
+    _: KW_ONLY
+    repetitions: int
+
+    def rows(self) -> list[tuple[PlannedCell, Trial]]:
+        """Return each trial with the entry that it is of."""
+        repeated = itertools.chain.from_iterable(
+            itertools.repeat(entry, self.repetitions) for entry in self.entries
+        )
+        return list(zip(repeated, self.trials, strict=True))
+
+    def cells(self) -> Iterator[AnsweredCell]:
+        """Yield each cell with its trials."""
+        for _, several in itertools.groupby(self.rows(), key=lambda row: row[0].cell.id):
+            entries, trials = zip(*several, strict=True)
+            yield AnsweredCell(entries[0].cell, trials)
+
+    def table(self, planned: Planned, *, replayed: bool) -> pd.DataFrame:
+        """Return one row a trial, with what the design and the scripts say of it."""
+        rows = self.rows()
+        endpoint = EndpointFacts(
+            name=self.endpoint.name, simulated=self.endpoint.simulated, replayed=replayed
+        )
+        pairs = [(entry.cell, trial) for entry, trial in rows]
+        table = trials_frame(pairs, endpoint, self._facts(planned))
+        _add_columns(table, rows, planned.script_columns)
+        if any(entry.one_message for entry in self.entries):
+            table[ONE_MESSAGE] = [entry.one_message for entry, _ in rows]
+        return table
+
+    def _facts(self, planned: Planned) -> GridFacts:
+        grid = planned.grid
+        classes: dict[str, None] = {}
+        for entry in self.entries:
+            classes |= dict.fromkeys(entry.cell.groups)
+        cells = [entry.cell.id for entry in self.entries]
+        design = (cells, grid.repetitions, sorted(grid.parameters.items()))
+        return GridFacts(
+            endpoint=self.endpoint.name,
+            identity=self.endpoint.identity(),
+            protected_classes=tuple(classes),
+            templates={template.id: template.text for template in grid.templates},
+            digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
+        )
+
+
+def _heat(temperature: float | None) -> str:
+    if temperature is None:
+        return "default"
+    return f"{temperature:g}"
+
+
+def _in_one_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of all *tables*, with the design of the first."""
+    import pandas as pd
+
+    if len(tables) == 1:
+        return tables[0]
+    parts = [table.astype(object) for table in tables]
+    with any_text():
+        whole = pd.concat(parts, ignore_index=True).infer_objects()
+    whole.attrs = dict(tables[0].attrs)
+    return whole
+
+
 # ---------------------------------------------------------------- what scripts say of their trials
+
+#: How a trial ends whose last request was sent and has no reply among those of the trial.
+_SENT_WITHOUT_REPLY = (Status.ERROR, Status.UNKNOWN, Status.MALFORMED)
 
 
 def _add_columns(
@@ -492,38 +562,53 @@ def _add_columns(
     Those in *always* are there whether a script fills them or not: they depend on the test, not on
     its tier.
     """
-    script_rows: list[dict[str, JSON]] = []
-    for entry, trial in rows:
-        cell = entry.cell
-        script = entry.script
-        row: dict[str, JSON] = {
-            "requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)
-        }
-        row |= {} if script is None else script.columns(cell, trial)
-        # A request that failed was sent, and has no reply among those of the trial.
-        sent = len(trial.replies) + (
-            trial.status in (Status.ERROR, Status.UNKNOWN, Status.MALFORMED)
-        )
-        if isinstance(script, Escalation):
-            turns = [turn for rung in script.rungs for turn in rung.turns]
-            row["prompt"] = turns[max(1, min(sent, len(turns))) - 1]
-        elif isinstance(script, Pipeline) and sent < len(cell.turns):
-            # It ended before its last step, whose prompt would hold the place of a text that was
-            # never made.
-            messages = script.next(cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
-            if messages:
-                row["prompt"] = messages[-1].content
-            else:
-                row["prompt"] = cell.turns[0]
-        if DISCLAIMS in always:
-            row[DISCLAIMS] = trial.status is Status.ANSWERED and has_disclaimer(trial.reply or "")
-        script_rows.append(row)
-    for column in dict.fromkeys([*always, *(key for row in script_rows for key in row)]):
+    of_scripts = [_of_script(entry, trial) for entry, trial in rows]
+    if DISCLAIMS in always:
+        for values, (_, trial) in zip(of_scripts, rows, strict=True):
+            answered = trial.status is Status.ANSWERED
+            values[DISCLAIMS] = answered and has_disclaimer(trial.reply or "")
+    columns = dict.fromkeys(always)
+    for values in of_scripts:
+        columns |= dict.fromkeys(values)
+    for column in columns:
+        before: list[Any] = [None] * len(frame)
         if column in frame:
             before = frame[column].tolist()
-        else:
-            before = [None] * len(frame)
         with any_text():
             frame[column] = [
-                row.get(column, old) for row, old in zip(script_rows, before, strict=True)
+                values.get(column, old) for values, old in zip(of_scripts, before, strict=True)
             ]
+
+
+def _of_script(entry: PlannedCell, trial: Trial) -> dict[str, JSON]:
+    """Return what the script of *entry* says of *trial*, and how many requests it took."""
+    values: dict[str, JSON] = {
+        "requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)
+    }
+    if entry.script is not None:
+        values |= entry.script.columns(entry.cell, trial)
+    prompt = _last_prompt(entry, trial)
+    if prompt is not None:
+        values["prompt"] = prompt
+    return values
+
+
+def _last_prompt(entry: PlannedCell, trial: Trial) -> str | None:
+    """Return the prompt that *trial* ended with, where its script says more than the cell does."""
+    sent = len(trial.replies)
+    if trial.status in _SENT_WITHOUT_REPLY:
+        sent += 1
+    script = entry.script
+    if isinstance(script, Escalation):
+        turns: list[str] = []
+        for rung in script.rungs:
+            turns += rung.turns
+        return turns[max(1, min(sent, len(turns))) - 1]
+    if not isinstance(script, Pipeline) or sent >= len(entry.cell.turns):
+        return None
+    # It ended before its last step, whose prompt would hold the place of a text that was never
+    # made.
+    messages = script.next(entry.cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
+    if messages:
+        return messages[-1].content
+    return entry.cell.turns[0]

@@ -58,9 +58,11 @@ def chosen(
     sessions = read_manifest(folder).get("sessions", [])
     resumed = bool(sessions) and sessions[0] != context.session
     does = "starts a new run"
+    resume = None
     if resumed:
         does = f"resumes run {folder.name}"
-    settings = replace(settings, resume=folder.name if resumed else None)
+        resume = folder.name
+    settings = replace(settings, resume=resume)
     return replace(context, settings=settings), "".join(
         f"fairness: --fairness-resume=auto {does}: {why}" for why in chosen_tests
     )
@@ -71,23 +73,28 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
     sample.
     """
     digests = {}
-    functions = {test.partition("[")[0] for test in tests}
+    functions = {_function_of(test) for test in tests}
     for key, planned in grids.items():
         test = "::".join(key)
-        grid = planned.grid
-        if test.partition("[")[0] in functions:
-            cells = [grid[at] for at in range(0, len(grid), max(1, len(grid) // _COMPARED))]
-            about = (
-                len(grid),
-                grid.repetitions,
-                sorted(grid.parameters.items()),
-                planned.temperatures,
-            )
-            texts = [(cell.id, cell.system, cell.turns) for cell in cells]
-            digests[test] = hashlib.sha256(
-                repr((about, texts)).encode("utf-8", "surrogatepass")
-            ).hexdigest()[:16]
+        if _function_of(test) in functions:
+            digests[test] = _digest_of(planned)
     return digests
+
+
+def _function_of(test: str) -> str:
+    return test.partition("[")[0]
+
+
+def _digest_of(planned: Planned) -> str:
+    """A digest of the size and the parameters of a design, and of a sample of its texts."""
+    grid = planned.grid
+    step = max(1, len(grid) // _COMPARED)
+    cells = [planned.cell(index) for index in range(0, len(grid), step)]
+    parameters = sorted(grid.parameters.items())
+    about = (len(grid), grid.repetitions, parameters, planned.temperatures)
+    texts = [(cell.id, cell.system, cell.turns) for cell in cells]
+    content = repr((about, texts)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _other_questions(before: Mapping[str, str], what: Mapping[str, str]) -> str:
@@ -103,33 +110,41 @@ def _other_questions(before: Mapping[str, str], what: Mapping[str, str]) -> str:
 
 def _last(context: RunContext, what: Mapping[str, str]) -> tuple[Path | None, str]:
     """The run to resume and why; or None, and why not. *what* the tests ask."""
-    settings = context.settings
     mine = _essence(context.command)
-    for run in filter(has_begun, reversed(run_folders(settings.run_dir))):
+    for run in filter(has_begun, reversed(run_folders(context.settings.run_dir))):
         manifest = read_manifest(run)
-        if manifest.keys() & {"replay_of", "merged_from"}:
-            continue
-        commands = [
-            facts.get("command", ()) for facts in (manifest, *(manifest.get("resumed") or ()))
-        ]
-        if "settings" not in manifest or mine not in map(_essence, commands):
-            continue
-        left = _left(run, manifest, context)
-        if not left:
-            ended = "is whole"
-            if "cost" in (manifest.get("unasked") or ()):
-                ended = "reached its cost cap, which is no higher now"
-            return None, f"the last run of this command, {run.name}, {ended}"
-        changed = changes_since(run, settings, context.root)
-        if manifest.get("asked") != what:
-            changed.append(_other_questions(manifest.get("asked") or {}, what))
-        if is_being_written(run):
-            changed.append("another process is writing it")
-        if changed:
-            why = f"the last run of this command, {run.name}, {left}, and {'; '.join(changed)}"
-            return None, why
-        return run, f"it {left}"
+        if _is_run_of(mine, manifest):
+            return _resumable(run, manifest, context, what)
     return None, "there is no earlier run of this command"
+
+
+def _resumable(
+    run: Path, manifest: Mapping[str, Any], context: RunContext, what: Mapping[str, str]
+) -> tuple[Path | None, str]:
+    """The *run* of this command, if it can be resumed, and why; else None, and why not."""
+    last = f"the last run of this command, {run.name},"
+    left = _left(run, manifest, context)
+    if not left:
+        ended = "is whole"
+        if "cost" in (manifest.get("unasked") or ()):
+            ended = "reached its cost cap, which is no higher now"
+        return None, f"{last} {ended}"
+    changed = changes_since(run, context.settings, context.root)
+    if manifest.get("asked") != what:
+        changed.append(_other_questions(manifest.get("asked") or {}, what))
+    if is_being_written(run):
+        changed.append("another process is writing it")
+    if changed:
+        return None, f"{last} {left}, and {'; '.join(changed)}"
+    return run, f"it {left}"
+
+
+def _is_run_of(essence: Sequence[tuple[str, str]], manifest: Mapping[str, Any]) -> bool:
+    """Return whether the run of *manifest* was begun or resumed by a command of that *essence*."""
+    if "settings" not in manifest or manifest.keys() & {"replay_of", "merged_from"}:
+        return False
+    sessions = (manifest, *(manifest.get("resumed") or ()))
+    return any(_essence(session.get("command", ())) == essence for session in sessions)
 
 
 def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
@@ -149,11 +164,8 @@ def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
         return "had no time to ask everything"
     if "endpoint" in unasked:
         return "had an endpoint that could not be asked"
-    if (
-        "cost" in unasked
-        and last is not None
-        and (settings.max_cost is None or settings.max_cost > last)
-    ):
+    is_higher = settings.max_cost is None or (last is not None and settings.max_cost > last)
+    if "cost" in unasked and last is not None and is_higher:
         return f"reached its cost cap of {dollars(last)}, which is higher now"
     for again, status in ((settings.retry_unknown, "unknown"), (settings.retry_errors, "error")):
         if again and trials.get(status):

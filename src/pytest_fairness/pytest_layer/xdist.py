@@ -1,4 +1,5 @@
-"""Our side of pytest-xdist: what workers are given, and the run that they have begun.
+"""Our side of pytest-xdist: what workers are given, and the run that they have begun. Findings come
+back on test reports, see ``to_controller``.
 
 Every session with workers loads this module: what only a fairness session needs is imported where
 it is used.
@@ -83,18 +84,18 @@ class Controller:
         if not self.begun or self._announced:
             return
         from pytest_fairness.engine.progress import Progress, Watching
-        from pytest_fairness.pytest_layer.reporting import Aside, progress
+        from pytest_fairness.pytest_layer.reporting import PastCapture, progress
 
         shown = progress(self._config, self.settings.progress)
         if isinstance(shown, Progress):
             with contextlib.suppress(StoreError):  # of a damaged run each worker's tests say why
                 store = self._session().context.store
                 self._watching = self._watching or Watching(store, shown)
-                aside = Aside(self._config)
+                terminal = PastCapture(self._config)
                 # The worker that chose the run announces it, and may not be the first to have
                 # collected.
                 for line in store.manifest().get("announced", ()):
-                    aside.write(f"{line}\n")
+                    terminal.write(f"{line}\n")
                     self._announced = True
 
     def pytest_keyboard_interrupt(self) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from pytest_fairness.scorers.text import (
     Patterns,
-    after_correction,
     agreed,
+    corrected_first,
     field_of,
     own_words,
     plain,
@@ -26,83 +26,129 @@ _READ = Patterns("decision")
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
 _KEYS = _READ.words("keys")
 _IDIOMS = [idiom.partition(" → ")[::2] for idiom in _READ.entries("idioms")]
-_PLAINLY = {"true": True, "1": True, "y": True, "false": False, "0": False, "n": False}
+#: A whole text that is a decision → whether it is favourable.
+_LETTERS = {"y": True, "n": False}
+_WORDS = {"true": True, "1": True, "false": False, "0": False, **_LETTERS}
+#: What marks the decision off from the prose around it.
+_MARKS = ("ticked", "label", "heading")
 
 
 def decision(text: str) -> bool | None:
     """``True`` if *text* approves, hires or says yes, ``False`` if it denies or says no; ``None``
     if unclear.
     """
-    if (values := field_of(text, _KEYS)) is not None:
+    values = field_of(text, _KEYS)
+    if values is not None:
         return agreed(map(_from_json, values))
     text = settled(plain(text))
     for pattern, meaning in _IDIOMS:
         text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)
-    marked = [
-        match["what"]
-        for way in (_READ.ticked, _READ.label, _READ.heading)
-        for match in way.finditer(text)
-    ]
+    marked = _marked(text)
     if marked:
         return agreed(map(_decided, marked))
-    if (last := after_correction(text)) and (answer := _decided(last)) is not None:
-        return answer
-    return _decided(text)
+    return corrected_first(text, _decided)
+
+
+def _marked(text: str) -> list[str]:
+    """Return what is ticked, labelled, or stands under a heading."""
+    marked = []
+    for mark in _MARKS:
+        for match in getattr(_READ, mark).finditer(text):
+            marked.append(match["what"])
+    return marked
 
 
 def _decided(text: str) -> bool | None:
     """The decision that the sentences of *text* share."""
-    if (letter := text.strip(" .!").lower()) in ("y", "n"):
-        return letter == "y"
-    if _READ.yes.match(text):
-        votes = [True]
-    elif _READ.no.match(text):
-        votes = [False]
-    else:
-        votes = []
+    letter = text.strip(" .!").lower()
+    if letter in _LETTERS:
+        return _LETTERS[letter]
+    votes = _opening_votes(text)
     reported: list[bool] = []
-    for sentence in _READ.sentence.findall(text):
-        if sentence.rstrip().endswith("?") or _READ.condition.search(sentence):
-            continue
+    for sentence in filter(_is_statement, _READ.sentence.findall(text)):
         if _READ.undecided.search(sentence):
             return None
-        if answer := _READ.answered.match(sentence.strip()):
-            votes.append(answer["answer"].lower() == "yes")
+        votes += _answers(sentence)
         spoken = own_words(sentence)
         if spoken != sentence:
             reported += _votes(sentence)
-        votes.extend(_votes(spoken))
+        votes += _votes(spoken)
         if reported and _READ.contrary.search(spoken.rstrip()):
             votes.append(not reported[-1])
     return agreed(votes)
 
 
+def _opening_votes(text: str) -> list[bool]:
+    """Return the yes or no that *text* begins with."""
+    if _READ.yes.match(text):
+        return [True]
+    if _READ.no.match(text):
+        return [False]
+    return []
+
+
+def _is_statement(sentence: str) -> bool:
+    """Return whether *sentence* neither asks nor makes a condition."""
+    return not sentence.rstrip().endswith("?") and not _READ.condition.search(sentence)
+
+
+def _answers(sentence: str) -> list[bool]:
+    """Return the yes or no by which *sentence* answers, if it does."""
+    answer = _READ.answered.match(sentence.strip())
+    if answer is None:
+        return []
+    return [answer["answer"].lower() == "yes"]
+
+
 def _votes(sentence: str) -> list[bool]:
     """Return what each deciding word of *sentence* says, negations applied."""
-    words = list(_READ.vote.finditer(sentence))
-    if any(not word["carrier"] for word in words):
-        words = [word for word in words if not word["carrier"]]
-    ends = [0, *(end.end() for end in _READ.clause.finditer(sentence))]
+    words = _deciding_words(sentence)
+    if not words:
+        return []
+    ends = [0]
+    for end in _READ.clause.finditer(sentence):
+        ends.append(end.end())
     votes = []
     for word in words:
-        clause = max(ends[bisect_right(ends, word.start()) - 1], word.start() - _BEFORE)
-        vote = word["bad"] is None
-        at = word.start()
-        while (negation := _READ.negation.search(sentence, clause, at)) is not None:
-            # "No reason not to approve" holds two.
-            times = len(_READ.negator.findall(sentence, negation.start(), at))
-            vote = vote == (times > 0 and times % 2 == 0)
-            at = negation.start()
-        votes.append(vote != (_READ.turned.match(sentence, word.end()) is not None))
+        clause = ends[bisect_right(ends, word.start()) - 1]
+        start = max(clause, word.start() - _BEFORE)
+        favourable = word["bad"] is None
+        if _is_negated(sentence, start, word.start()):
+            favourable = not favourable
+        if _READ.turned.match(sentence, word.end()):
+            favourable = not favourable
+        votes.append(favourable)
     return votes
 
 
+def _deciding_words(sentence: str) -> list[re.Match[str]]:
+    """Return the words that decide; those that only carry a decision where there are no others."""
+    words = list(_READ.vote.finditer(sentence))
+    deciding = [word for word in words if not word["carrier"]]
+    return deciding or words
+
+
+def _is_negated(sentence: str, start: int, end: int) -> bool:
+    """Return whether what stands from *start* to *end* negates, an odd number of times in all."""
+    negated = False
+    negation = _READ.negation.search(sentence, start, end)
+    while negation is not None:
+        # "No reason not to approve" holds two.
+        times = len(_READ.negator.findall(sentence, negation.start(), end))
+        if times == 0 or times % 2 == 1:
+            negated = not negated
+        end = negation.start()
+        negation = _READ.negation.search(sentence, start, end)
+    return negated
+
+
 def _from_json(value: Any) -> bool | None:
+    """Return the decision that *value* is: true or false, or a text that says so."""
     if isinstance(value, bool):
         return value
-    if isinstance(value, str):
-        text = plain(value)
-        if text.lower() in _PLAINLY:
-            return _PLAINLY[text.lower()]
-        return _decided(squeezed(text.replace("_", " ")))
-    return None
+    if not isinstance(value, str):
+        return None
+    text = plain(value)
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    return _decided(squeezed(text.replace("_", " ")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +24,21 @@ def score_of(warnings: Iterable[LexiconWarning]) -> int:
     """The score, 0 to 100, of a letter with *warnings*; what was reviewed and accepted costs
     nothing.
     """
-    return max(
-        0, 100 - sum(DEDUCTIONS[warning.severity] for warning in warnings if not warning.accepted)
-    )
+    score = 100
+    for warning in warnings:
+        if not warning.accepted:
+            score -= DEDUCTIONS[warning.severity]
+    return max(0, score)
 
 
 def category_scores(warnings: Iterable[LexiconWarning]) -> dict[str, int]:
     """Category → the score of the letter if there were no other warnings than those of the
     category.
     """
-    warnings_ = list(warnings)
-    return {
-        name: score_of(warning for warning in warnings_ if warning.category == name)
-        for name in CATEGORIES
-    }
+    by_category: defaultdict[str, list[LexiconWarning]] = defaultdict(list)
+    for warning in warnings:
+        by_category[warning.category].append(warning)
+    return {category: score_of(by_category[category]) for category in CATEGORIES}
 
 
 def current_lexicon() -> Lexicon:
@@ -73,18 +75,15 @@ def warnings_of_trials(
     the masked text. *lexicon*: that of the running test, if not given.
     """
     lexicon = lexicon or current_lexicon()
+    genders: list[Any] = [None] * len(frame)
     if "gender" in frame.columns:
         genders = frame["gender"].tolist()
-    else:
-        genders = [None] * len(frame)
     warnings: list[tuple[LexiconWarning, ...]] = []
     for reply, names, gender in zip(frame["reply"].tolist(), names_of(frame), genders, strict=True):
         if not isinstance(reply, str):
             warnings.append(())
             continue
-        stated = None
-        if isinstance(gender, str):
-            stated = gender
+        stated = gender if isinstance(gender, str) else None
         warnings.append(lexicon.warnings(masked(reply, names), gender=stated))
     return warnings
 
@@ -128,13 +127,10 @@ def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
         "passed": {"kind": "binary"},
         "lexicon": {"kind": "numeric", "unit": "warnings", "low": 0, "lower_is_worse": False},
     }
-    return tuple(
-        Scorer(
-            name=name,
-            score=LetterReader(name, lexicon),
-            columns=("gender",),
-            masks_names=True,
-            **scorer,
+    scorers = []
+    for name, fields in declared.items():
+        reader = LetterReader(name, lexicon)
+        scorers.append(
+            Scorer(name=name, score=reader, columns=("gender",), masks_names=True, **fields)
         )
-        for name, scorer in declared.items()
-    )
+    return tuple(scorers)

@@ -8,20 +8,21 @@ when it keeps quiet.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
-from itertools import islice, product
+from itertools import filterfalse, islice, product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
-from pytest_fairness.documents import Text, entries, open_document
+from pytest_fairness.documents import Document, Text, entries, open_document
 from pytest_fairness.errors import InvalidEntry, unknown
 
 Severity = Literal["critical", "high", "medium", "low"]
@@ -60,21 +61,28 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     unless: tuple[Text, ...] = ()
 
     def __post_init__(self) -> None:
-        for phrase in (*self.match, *self.near, *self.not_near, *self.unless):
-            if not phrase.startswith("@"):
-                forms_of(phrase)
-        quiet = {
-            form
-            for phrase in self.unless
-            if not phrase.startswith("@")
-            for form in forms_of(phrase)
-        }
-        for phrase in self.match:
-            for form in forms_of(phrase):
-                if form in quiet:
-                    raise InvalidEntry(
-                        f"{form!r} is a phrase of match and of unless, so that it never counts"
-                    )
+        counting = _forms_of_all(self.match)
+        _forms_of_all((*self.near, *self.not_near))
+        quiet = set(_forms_of_all(self.unless))
+        for form in counting:
+            if form in quiet:
+                raise InvalidEntry(
+                    f"{form!r} is a phrase of match and of unless, so that it never counts"
+                )
+
+    def check_lists(self, lists: Collection[str]) -> None:
+        """Raise InvalidEntry for an ``@name`` that is none of *lists*."""
+        for phrase in (*self.near, *self.not_near, *self.unless):
+            if phrase.startswith("@") and phrase[1:] not in lists:
+                raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {phrase!r}")
+
+    def severity_for(self, gender: str | None) -> str | None:
+        """Return how bad a match is; None where the words are those of the person's own *gender*."""
+        if not self.gender or gender is None:
+            return self.severity
+        if gender == self.gender:
+            return None
+        return "high"  # to call somebody by another gender than the own is worse than to mention it
 
 
 class ContextList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,12 +109,23 @@ class AcceptedWarning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     phrase: str = ""
 
     def covers(self, warning: LexiconWarning) -> bool:
-        phrase = " ".join(self.phrase.casefold().split())
+        """Return whether *warning* is one of those that were found legitimate."""
+        if self.category != warning.category or self.term not in ("", warning.term):
+            return False
+        return _words_of(self.phrase) in ("", _words_of(warning.text))
+
+    @property
+    def description(self) -> str:
+        """The entry in one line, with its day."""
         return (
-            self.category == warning.category
-            and self.term in ("", warning.term)
-            and phrase in ("", " ".join(warning.text.casefold().split()))
+            f"{self.term or self.phrase} ({self.category}), accepted by {self.who}, expired on "
+            f"{self.until}"
         )
+
+
+def _words_of(text: str) -> str:
+    """*text* in small letters, with one blank between each two words."""
+    return " ".join(text.casefold().split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,15 +166,18 @@ class Lexicon:
             for category in CATEGORIES
         }
         lexicon = cls(terms, entries(_CONTEXT, folder, ContextList))
-        for category, terms_of_category in terms.items():
-            for term in terms_of_category.values():
-                for phrase in (*term.near, *term.not_near, *term.unless):
-                    if phrase.startswith("@") and phrase[1:] not in lexicon.context:
-                        raise InvalidEntry(
-                            f"lexicon/{category}.yaml: {term.name}: {_CONTEXT} has no list "
-                            f"{phrase!r}"
-                        )
+        for category, term in lexicon.all_terms():
+            try:
+                term.check_lists(lexicon.context)
+            except InvalidEntry as error:
+                raise InvalidEntry(f"lexicon/{category}.yaml: {error}") from None
         return lexicon
+
+    def all_terms(self) -> Iterator[tuple[str, LexiconTerm]]:
+        """Yield each term with its category."""
+        for category, terms in self.terms.items():
+            for term in terms.values():
+                yield category, term
 
     def accepting(self, path: Path, today: datetime.date) -> tuple[Self, list[str]]:
         """This lexicon with the entries of the file *path* that hold *today*, and a line for each
@@ -166,34 +188,35 @@ class Lexicon:
         """
         document = open_document(path)
         accepted = document.convert(tuple[AcceptedWarning, ...])
-        for at, entry in enumerate(accepted):
-            if entry.category not in self.terms:
-                raise document.wrong(
-                    unknown("category", entry.category, CATEGORIES), at, "category"
-                )
-            if entry.term and entry.term not in self.terms[entry.category]:
-                raise document.wrong(
-                    unknown("term", entry.term, self.terms[entry.category]), at, "term"
-                )
-            if not entry.term and not entry.phrase.strip():
-                raise document.wrong("term or phrase: say which warnings are accepted", at)
-        expired = [
-            f"{path.name}: {entry.term or entry.phrase} ({entry.category}), accepted by "
-            f"{entry.who}, expired on "
-            f"{entry.until}: read it again, or take it out"
-            for entry in accepted
-            if entry.until < today
-        ]
-        return replace(
-            self, accepted=tuple(entry for entry in accepted if entry.until >= today)
-        ), expired
+        valid: list[AcceptedWarning] = []
+        expired: list[str] = []
+        for number, entry in enumerate(accepted):
+            self._check_accepted(document, number, entry)
+            if entry.until < today:
+                expired.append(f"{path.name}: {entry.description}: read it again, or take it out")
+            else:
+                valid.append(entry)
+        return replace(self, accepted=tuple(valid)), expired
+
+    def _check_accepted(self, document: Document, number: int, entry: AcceptedWarning) -> None:
+        """Raise UsageError where *entry* names what there is not, or names nothing."""
+        if entry.category not in self.terms:
+            raise document.wrong(
+                unknown("category", entry.category, CATEGORIES), number, "category"
+            )
+        terms = self.terms[entry.category]
+        if entry.term and entry.term not in terms:
+            raise document.wrong(unknown("term", entry.term, terms), number, "term")
+        if not entry.term and not entry.phrase.strip():
+            raise document.wrong("term or phrase: say which warnings are accepted", number)
 
     @cached_property
     def digest(self) -> str:
         """16 hex digits."""
-        data = msgspec.json.encode(
-            [self.terms, self.context, *filter(None, [self.accepted])], order="deterministic"
-        )
+        parts: list[Any] = [self.terms, self.context]
+        if self.accepted:
+            parts.append(self.accepted)
+        data = msgspec.json.encode(parts, order="deterministic")
         return sha256(data).hexdigest()[:16]
 
     def warnings(self, text: str, *, gender: str | None = None) -> tuple[LexiconWarning, ...]:
@@ -204,32 +227,20 @@ class Lexicon:
         ``non_binary``), None where it is unknown. Of matches that overlap within a category the
         worst stands, then the longest. The time it takes is proportional to the length of *text*.
         """
-        read = _ReadText(text)
-        first = islice(self._phrases.matches(read, gender), 4 * MOST_WARNINGS)  # some overlap
+        matches = self._phrases.matches(_ReadText(text), gender)
+        first = islice(matches, 4 * MOST_WARNINGS)  # some overlap
         ordered = sorted(first, key=lambda warning: (warning.start, -warning.end))
-        kept: list[LexiconWarning] = []
-        last: dict[str, int] = {}
-        for warning in ordered:
-            at = last.get(warning.category)
-            if at is not None and warning.start < kept[at].end:
-                if _rank(warning) < _rank(kept[at]):
-                    kept[at] = warning
-                continue
-            if len(kept) == MOST_WARNINGS:
-                break
-            last[warning.category] = len(kept)
-            kept.append(warning)
-        return tuple(
-            self._reviewed(warning)
-            for warning in sorted(
-                kept, key=lambda warning: (warning.start, warning.end, warning.category)
-            )
+        kept = sorted(
+            _worst_of_overlapping(ordered),
+            key=lambda warning: (warning.start, warning.end, warning.category),
         )
+        return tuple(map(self._reviewed, kept))
 
     def _reviewed(self, warning: LexiconWarning) -> LexiconWarning:
-        who = next((entry.who for entry in self.accepted if entry.covers(warning)), "")
-        if who:
-            return replace(warning, accepted=who)
+        """Return *warning* with who has accepted it, if anybody has."""
+        for entry in self.accepted:
+            if entry.covers(warning):
+                return replace(warning, accepted=entry.who)
         return warning
 
     @cached_property
@@ -237,7 +248,24 @@ class Lexicon:
         return _Phrases(self)
 
 
+def _worst_of_overlapping(ordered: Iterable[LexiconWarning]) -> list[LexiconWarning]:
+    """Return one of those that overlap within a category; MOST_WARNINGS at the most."""
+    kept: list[LexiconWarning] = []
+    places: dict[str, int] = {}  # category → where its last warning stands in kept
+    for warning in ordered:
+        place = places.get(warning.category)
+        if place is None or kept[place].end <= warning.start:
+            if len(kept) == MOST_WARNINGS:
+                break
+            places[warning.category] = len(kept)
+            kept.append(warning)
+        elif _rank(warning) < _rank(kept[place]):
+            kept[place] = warning
+    return kept
+
+
 def _rank(warning: LexiconWarning) -> tuple[int, int]:
+    """Return what sorts the worst first, then the longest."""
     return SEVERITIES.index(warning.severity), warning.start - warning.end
 
 
@@ -250,6 +278,7 @@ def shipped_lexicon() -> Lexicon:
 # ---------------------------------------------------------------- phrases
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
+_BRACKET = re.compile(r"[\[\]|]")
 
 
 @lru_cache(maxsize=16_384)
@@ -258,26 +287,36 @@ def forms_of(phrase: str) -> tuple[str, ...]:
     InvalidEntry.
     """
     pieces = _CHOICE.split(phrase)
-    if any(character in "[]|" for piece in pieces[::2] for character in piece):
+    if _BRACKET.search("".join(pieces[::2])):
         raise InvalidEntry(
             f"{phrase!r} has a bracket without its other, or a | outside brackets: write [a|b]"
         )
-    options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
-    size = 1
-    for some in options:
-        size *= len(some)
+    options = [[piece] for piece in pieces]
+    options[1::2] = [piece.split("|") for piece in pieces[1::2]]
+    size = math.prod(map(len, options))
     if size > _MOST_FORMS:
         raise InvalidEntry(
             f"{phrase!r} stands for {size} forms; at most {_MOST_FORMS}: write several phrases"
         )
-    forms = dict.fromkeys(" ".join(_tokens("".join(parts))) for parts in product(*options))
+    texts = map("".join, product(*options))
+    forms = dict.fromkeys(" ".join(_tokens(text)) for text in texts)
     if "" in forms:
         raise InvalidEntry(f"{phrase!r} has no word in one of its forms")
     return tuple(forms)
 
 
+def _forms_of_all(phrases: Iterable[str]) -> list[str]:
+    """Return the forms of *phrases* in order, but for those that name a list. Raises InvalidEntry."""
+    forms: list[str] = []
+    for phrase in phrases:
+        if not phrase.startswith("@"):
+            forms += forms_of(phrase)
+    return forms
+
+
 def _tokens(text: str) -> list[str]:
-    return [plain_word(word) for word in _WORD.findall(text.casefold())]
+    """Return the words of *text* as the automaton reads them."""
+    return list(map(plain_word, _WORD.findall(text.casefold())))
 
 
 class _Use(NamedTuple):
@@ -302,71 +341,69 @@ class _Phrases:
         import ahocorasick
 
         self._lexicon = lexicon
-        uses: dict[str, list[_Use]] = {}
-        for name, listed in lexicon.context.items():
-            _add(uses, _Use(f"@{name}"), listed.match)
-        for category, terms in lexicon.terms.items():
-            for name, term in terms.items():
-                for kind in ("match", "near", "not_near", "unless"):
-                    if term.severity != "off":
-                        _add(uses, _Use(kind, category, name), getattr(term, kind))
         self._automaton: Any = ahocorasick.Automaton()
         self._spaced: Any = ahocorasick.Automaton()
-        for form, used in uses.items():
-            self._automaton.add_word(f" {form} ", (len(form) + 2, used))
+        for form, uses in _uses(lexicon).items():
+            self._automaton.add_word(f" {form} ", (len(form) + 2, uses))
             letters = form.replace(" ", "")
-            matching = [use for use in used if use.kind == "match" and not self._term(use).near]
+            matching = list(filter(self._matches_alone, uses))
             if matching and len(letters) >= _FEWEST_SPACED:
                 self._spaced.add_word(letters, (len(letters), matching))
         for automaton in (self._automaton, self._spaced):
             automaton.make_automaton()
 
+    def _matches_alone(self, use: _Use) -> bool:
+        """Return whether a phrase so used counts whatever stands near it."""
+        return use.kind == "match" and not self._term(use).near
+
     def matches(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
-        """Each match that counts."""
-        matches_: list[tuple[int, int, _Use]] = []
-        sentences: dict[_Use, set[int]] = {}
-        covered: dict[_Use, list[tuple[int, int]]] = {}
-        for last, (length, uses) in (
-            self._automaton.iter(read.plain) if len(self._automaton) else ()
-        ):
-            start, end = last - length + 2, last  # without the blanks on both sides
-            for use in uses:
-                if use.kind == "match":
-                    matches_.append((start, end, use))
-                elif use.kind == "unless":
-                    covered.setdefault(use, []).append((start, end))
-                else:
-                    sentences.setdefault(use, set()).add(read.sentence_at(start))
-        for start, end, use in matches_:
-            counts = self._counts(use, read.sentence_at(start), sentences)
-            if counts and not _is_covered(covered.get(use._replace(kind="unless"), ()), start, end):
+        """Yield each match that counts."""
+        sightings = self._sightings(read)
+        for start, end, use in sightings.matches:
+            counts = self._counts(use, read.sentence_at(start), sightings.sentences)
+            if counts and not sightings.covers(use, start, end):
                 yield from self._warning(use, gender, read.text, *read.span(start, end))
         yield from self._spaced_out(read, gender)
+
+    def _sightings(self, read: _ReadText) -> _Sightings:
+        """Return where all phrases stand in the text."""
+        sightings = _Sightings()
+        if not len(self._automaton):
+            return sightings
+        for last, (length, uses) in self._automaton.iter(read.plain):
+            start = last - length + 2  # without the blanks on both sides
+            for use in uses:
+                sightings.add(use, start, last, read)
+        return sightings
 
     def _counts(self, use: _Use, sentence: int, sentences: Mapping[_Use, set[int]]) -> bool:
         """Return whether what else stands in the sentence lets a match count."""
 
-        def beside(kind: str, phrases: Sequence[str]) -> bool:
-            lists = (_Use(phrase) for phrase in phrases if phrase.startswith("@"))
-            return any(
-                sentence in sentences.get(use_, ()) for use_ in (use._replace(kind=kind), *lists)
-            )
+        def holds(use: _Use) -> bool:
+            return sentence in sentences.get(use, ())
+
+        def holds_any(kind: str, phrases: Sequence[str]) -> bool:
+            if not phrases:
+                return False
+            return any(map(holds, (use._replace(kind=kind), *_lists_in(phrases))))
 
         term = self._term(use)
-        quiet = sentence in sentences.get(_QUIET, ()) and sentence not in sentences.get(_LOUD, ())
-        if quiet or (term.near and not beside("near", term.near)):
+        if holds(_QUIET) and not holds(_LOUD):
             return False
-        return not (term.not_near and beside("not_near", term.not_near))
+        if term.near and not holds_any("near", term.near):
+            return False
+        return not holds_any("not_near", term.not_near)
 
     def _spaced_out(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
-        """Matches in words whose letters are spaced out."""
+        """Yield matches in words whose letters are spaced out."""
+        if not len(self._spaced):
+            return
         for first, end in read.spaced_words():
             word, places = read.joined(first, end)
-            for last, (length, uses) in self._spaced.iter(word) if len(self._spaced) else ():
+            for last, (length, uses) in self._spaced.iter(word):
+                start = places[last - length + 1]
                 for use in uses:
-                    yield from self._warning(
-                        use, gender, read.text, places[last - length + 1], places[last] + 1
-                    )
+                    yield from self._warning(use, gender, read.text, start, places[last] + 1)
 
     def _term(self, use: _Use) -> LexiconTerm:
         return self._lexicon.terms[use.category][use.term]
@@ -374,8 +411,9 @@ class _Phrases:
     def _warning(
         self, use: _Use, gender: str | None, text: str, start: int, end: int
     ) -> Iterator[LexiconWarning]:
+        """Yield the warning of a match, unless it is none for a person of *gender*."""
         term = self._term(use)
-        severity = _severity(term, gender)
+        severity = term.severity_for(gender)
         if severity is not None:
             yield LexiconWarning(
                 category=use.category,
@@ -389,27 +427,55 @@ class _Phrases:
             )
 
 
-def _add(uses: dict[str, list[_Use]], use: _Use, phrases: Iterable[str]) -> None:
+@dataclass(slots=True)
+class _Sightings:
+    """Where phrases stand in the plain form of a text, by what they are used for."""
+
+    matches: list[tuple[int, int, _Use]] = field(default_factory=list)
+    #: The sentences that hold a phrase.
+    sentences: dict[_Use, set[int]] = field(default_factory=dict)
+    #: Where the phrases of ``unless`` stand, in the order of their ends.
+    unless: dict[_Use, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def add(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
+        """Note that a phrase so used stands from *start* to *end*."""
+        if use.kind == "match":
+            self.matches.append((start, end, use))
+        elif use.kind == "unless":
+            self.unless.setdefault(use, []).append((start, end))
+        else:
+            self.sentences.setdefault(use, set()).add(read.sentence_at(start))
+
+    def covers(self, use: _Use, start: int, end: int) -> bool:
+        """Return whether a match stands within a phrase of its term's ``unless``."""
+        spans = self.unless.get(use._replace(kind="unless"))
+        if spans is None:
+            return False
+        place = bisect_right(spans, end - 1, key=lambda span: span[1])
+        # Those that end here or later; the phrases are short, so few of them can begin before.
+        return any(first <= start and end <= last for first, last in spans[place : place + 8])
+
+
+def _uses(lexicon: Lexicon) -> dict[str, list[_Use]]:
+    """Return each form of a phrase with what it is used for."""
+    uses: dict[str, list[_Use]] = {}
+    for name, context in lexicon.context.items():
+        for form in _forms_of_all(context.match):
+            uses.setdefault(form, []).append(_Use(f"@{name}"))
+    for category, term in lexicon.all_terms():
+        if term.severity == "off":
+            continue
+        for kind in ("match", "near", "not_near", "unless"):
+            for form in _forms_of_all(getattr(term, kind)):
+                uses.setdefault(form, []).append(_Use(kind, category, term.name))
+    return uses
+
+
+def _lists_in(phrases: Iterable[str]) -> Iterator[_Use]:
+    """Yield those of *phrases* that name a list, as what they are used for."""
     for phrase in phrases:
-        for form in () if phrase.startswith("@") else forms_of(phrase):
-            uses.setdefault(form, []).append(use)
-
-
-def _severity(term: LexiconTerm, gender: str | None) -> str | None:
-    """Return how bad a match is; None where the words are the person's own gender's."""
-    if not term.gender or gender is None:
-        return term.severity
-    # To call somebody by another gender than the own is worse than to mention it.
-    if gender == term.gender:
-        return None
-    return "high"
-
-
-def _is_covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Return whether one of *spans*, which are in the order of their ends, holds start to end."""
-    at = bisect_right(spans, end - 1, key=lambda span: span[1])
-    # Those that end here or later; the phrases are short, so few of them can begin before.
-    return any(first <= start and end <= last for first, last in spans[at : at + 8])
+        if phrase.startswith("@"):
+            yield _Use(phrase)
 
 
 # ---------------------------------------------------------------- a text as the automaton reads it
@@ -452,14 +518,8 @@ def plain_word(word: str) -> str:
     if len(word) > _LONGEST_WORD:
         return "…"
     if not word.isascii():
-        word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
-        word = (
-            "".join(character for character in word if not unicodedata.combining(character))
-            .replace("\u2019", "'")
-            .replace("\u02bc", "'")
-        )
-    letters = sum(map(str.isalpha, word))
-    if letters < len(word) and letters * 2 > len(word) > 2 and "'" not in word:
+        word = _latin(word)
+    if _is_leet(word):
         word = word.translate(_LEET)
     if word == "cannot":
         return "can not"
@@ -473,24 +533,34 @@ def plain_word(word: str) -> str:
     return word
 
 
+def _latin(word: str) -> str:
+    """*word* without look-alikes and accents, with one kind of apostrophe."""
+    word = unicodedata.normalize("NFKD", word).casefold().translate(_LOOK_ALIKE)
+    word = "".join(filterfalse(unicodedata.combining, word))
+    return word.replace("\u2019", "'").replace("\u02bc", "'")
+
+
+def _is_leet(word: str) -> bool:
+    """Return whether *word* has figures or signs in the place of some of its letters."""
+    letters = sum(map(str.isalpha, word))
+    return letters < len(word) < letters * 2 and len(word) > 2 and "'" not in word
+
+
 class _ReadText:
     """A text as words with a blank between each two; ``¶`` stands where a sentence ends."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._origin: list[int] | None = None
-        shown = text
+        self._shown = text
         if not text.isascii() and _INVISIBLE.search(text):
-            kept = [at for at, character in enumerate(text) if not _INVISIBLE.match(character)]
-            shown = "".join(text[at] for at in kept)
-            self._origin = kept
-        self._shown = shown
-        words = []
+            self._leave_out_invisible()
         self._starts = list[int]()
         self._spans = list[tuple[int, int]]()
         self._ends = list[int]()
+        words = []
         place = 1
-        for match in _READ.finditer(shown):
+        for match in _READ.finditer(self._shown):
             word = "¶"
             if match["word"]:
                 word = plain_word(match["word"].casefold())
@@ -501,6 +571,13 @@ class _ReadText:
             words.append(word)
             place += len(word) + 1
         self.plain = f" {' '.join(words)} "
+
+    def _leave_out_invisible(self) -> None:
+        self._origin = []
+        for place, character in enumerate(self.text):
+            if not _INVISIBLE.match(character):
+                self._origin.append(place)
+        self._shown = "".join(map(self.text.__getitem__, self._origin))
 
     def sentence_at(self, place: int) -> int:
         """The number of the sentence that *place* of the plain text is in."""
@@ -513,6 +590,7 @@ class _ReadText:
         return self._place(self._spans[first][0]), self._place(self._spans[last][1] - 1) + 1
 
     def _place(self, shown: int) -> int:
+        """Return where in the text stands what is at *shown* of it without invisible signs."""
         if self._origin is None:
             return shown
         return self._origin[shown]
@@ -524,7 +602,11 @@ class _ReadText:
 
     def joined(self, start: int, end: int) -> tuple[str, list[int]]:
         """The letters there without what stands between them, and where each stands in the text."""
-        places = [at for at in range(start, end) if self._shown[at].isalpha()]
-        return "".join(plain_word(self._shown[at].casefold())[:1] or " " for at in places), [
-            *map(self._place, places)
-        ]
+        letters = []
+        places = []
+        for place in range(start, end):
+            character = self._shown[place]
+            if character.isalpha():
+                letters.append(plain_word(character.casefold())[:1] or " ")
+                places.append(self._place(place))
+        return "".join(letters), places

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import OutcomeKind
@@ -120,40 +120,25 @@ def outcome_of(
     if isinstance(outcome, Outcome):
         return outcome  # read before
     if isinstance(outcome, str) and outcome in frame.columns:
-        column = frame[outcome]
-        if getattr(column, "ndim", 1) != 1:
-            raise FrameError(f"the table has more than one column {outcome!r}; rename all but one")
-        return Outcome(
-            name=outcome, values=column, kind=None, unit="", lower_is_worse=True, scorer=None
-        )
+        return _outcome_of_column(frame, outcome)
     scorer = _scorer_of(outcome, scorers, list(frame.columns))
     if "reply" not in frame.columns:
         raise FrameError(
             f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; "
-            "its "
-            f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column "
-            "'reply'"
+            f"its columns are {_listed(frame.columns)}. Give outcome= one of these, or add the "
+            "column 'reply'"
         )
-    replies = _replies(frame, scorer)
-    if "refused" in frame.columns:
-        refusals = frame["refused"].tolist()
-    else:
-        refusals = [False] * len(frame)
-    fingerprint = None
-    if scorer.built_in:
-        fingerprint = scorer.fingerprint
-    rows = zip(replies, _given(frame, scorer.columns), refusals, frame.index, strict=True)
-    scores = [
-        _score(scorer, fingerprint, reply, given, refused, row)
-        for reply, given, refused, row in rows
-    ]
-    values, all_yes_no = _column(scores, scorer, frame.index)
-    if scorer.kind is None and all_yes_no:
-        scorer = replace(scorer, kind=OutcomeKind.BINARY)
+    values, all_yes_no = _column(_scores_of(frame, scorer), scorer, frame.index)
+    kind = None
+    if scorer.kind is not None:
+        kind = OutcomeKind(scorer.kind)
+    elif all_yes_no:
+        kind = OutcomeKind.BINARY
+        scorer = replace(scorer, kind=kind)
     return Outcome(
         name=scorer.name,
         values=values,
-        kind=None if scorer.kind is None else OutcomeKind(scorer.kind),
+        kind=kind,
         unit=scorer.unit,
         lower_is_worse=scorer.lower_is_worse,
         scorer=scorer,
@@ -162,11 +147,20 @@ def outcome_of(
     )
 
 
+def _outcome_of_column(frame: pd.DataFrame, name: str) -> Outcome:
+    """Return the column *name* as an outcome. Raises FrameError where there are several."""
+    values = frame[name]
+    if getattr(values, "ndim", 1) != 1:
+        raise FrameError(f"the table has more than one column {name!r}; rename all but one")
+    return Outcome(name=name, values=values, kind=None, unit="", lower_is_worse=True, scorer=None)
+
+
 def _scorer_of(
     outcome: str | Callable[[str], Score] | Scorer,
     scorers: Mapping[str, Scorer] | None,
     columns: list[Any],
 ) -> Scorer:
+    """Return the scorer that *outcome* is, or names. Raises UsageError."""
     if isinstance(outcome, Scorer):
         return outcome
     if callable(outcome):
@@ -177,16 +171,14 @@ def _scorer_of(
             "reply"
         )
     test = current_test()
-    if scorers is None:
-        scorers = {}
-        if test is not None:
-            scorers = test.scorers
-    scorers_ = {**BUILT_IN, **scorers}
-    if outcome not in scorers_:
-        raise UsageError(unknown_outcome(outcome, columns, scorers_))
+    if scorers is None and test is not None:
+        scorers = test.scorers
+    scorers_by_name = {**BUILT_IN, **(scorers or {})}
+    if outcome not in scorers_by_name:
+        raise UsageError(unknown_outcome(outcome, columns, scorers_by_name))
     if test is not None:
         test.scored_by.add(outcome)
-    return scorers_[outcome]
+    return scorers_by_name[outcome]
 
 
 def unknown_outcome(
@@ -195,16 +187,37 @@ def unknown_outcome(
     """That *outcome* is none of *columns* and *scorers*, with the one that is meant, or all where
     none is close.
     """
-    columns = [str(column) for column in columns]
+    columns = list(map(str, columns))
     scorers = list(scorers)
     mend = did_you_mean(outcome, [*scorers, *columns])
     if not mend:
         mend = (
             f". Columns: {_listed(columns)}. Scorers: {_listed(scorers)}. Give one of these, or a "
-            "function that reads "
-            "the reply"
+            "function that reads the reply"
         )
     return f"{argument}={outcome!r} is neither a column nor a scorer{mend}"
+
+
+class _Row(NamedTuple):
+    """What a scorer is given of one row of the table; ``label`` is what the index calls it."""
+
+    reply: Any
+    given: Mapping[str, Any]
+    refused: Any
+    label: Any
+
+
+def _scores_of(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
+    """Return the score of each row of *frame*, None for a row without one."""
+    fingerprint = None
+    if scorer.built_in:
+        fingerprint = scorer.fingerprint
+    refusals = [False] * len(frame)
+    if "refused" in frame.columns:
+        refusals = frame["refused"].tolist()
+    given = _given(frame, scorer.columns)
+    rows = map(_Row, _replies(frame, scorer), given, refusals, frame.index)
+    return [_score(scorer, fingerprint, row) for row in rows]
 
 
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
@@ -213,16 +226,17 @@ def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
     """
     replies = frame["reply"].tolist()
     if scorer.masks_names:
-        named = zip(replies, names_of(frame), strict=True)
-        replies = [
-            masked(reply, words) if isinstance(reply, str) else reply for reply, words in named
-        ]
-    signals = None
-    if scorer.masks_signals:
-        signals = signals_of(frame)
+        for place, words in enumerate(names_of(frame)):
+            if isinstance(replies[place], str):
+                replies[place] = masked(replies[place], words)
+    if not scorer.masks_signals:
+        return replies
+    signals = signals_of(frame)
     if signals:
         mask = signal_mask(signals)
-        replies = [mask(reply) if isinstance(reply, str) else reply for reply in replies]
+        for place, reply in enumerate(replies):
+            if isinstance(reply, str):
+                replies[place] = mask(reply)
     return replies
 
 
@@ -232,50 +246,59 @@ def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]
     """
     if not columns:
         return [{}] * len(frame)
-    values = [
-        frame[name].tolist() if name in frame.columns else [None] * len(frame) for name in columns
-    ]
-    return [
-        {name: None if value != value else value for name, value in zip(columns, row, strict=True)}  # noqa: PLR0124
-        for row in zip(*values, strict=True)
-    ]
+    given: list[dict[str, Any]] = [{} for _ in range(len(frame))]
+    for name in columns:
+        values = [None] * len(frame)
+        if name in frame.columns:
+            values = frame[name].tolist()
+        for row, value in zip(given, values, strict=True):
+            row[name] = _present(value)
+    return given
 
 
-def _score(
-    scorer: Scorer,
-    fingerprint: str | None,
-    reply: Any,
-    given: Mapping[str, Any],
-    refused: Any,
-    row: Any,
-) -> Any:
-    if refused is True or refused == 1:
+def _present(value: Any) -> Any:
+    """Return *value*, None in the place of NaN."""
+    if value != value:  # noqa: PLR0124 - NaN alone is not itself
+        return None
+    return value
+
+
+def _score(scorer: Scorer, fingerprint: str | None, row: _Row) -> Any:
+    """Return the score of *row*, checked; None where there is nothing to read."""
+    if row.refused is True or row.refused == 1:
         if scorer.kind is OutcomeKind.REFUSAL:
             return True
         return None
-    if not isinstance(reply, str):
+    if not isinstance(row.reply, str):
         return None
     check_reading_time(f"the scorer {scorer.name!r}")
     score: Any
     try:
         if fingerprint is None:
-            score = scorer(reply, **given)
+            score = scorer(row.reply, **row.given)
         else:
-            score = _remembered(scorer, fingerprint, reply, given)
+            score = _remembered(scorer, fingerprint, row.reply, row.given)
     except Exception as error:
-        error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
+        error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row.label!r}")
         raise
+    score = _plain_score(score)
+    wrong = _no_score(scorer, score, row.label)
+    if wrong:
+        raise UsageError(f"the scorer {scorer.name!r} returned {wrong}")
+    return score
+
+
+def _plain_score(score: Any) -> Any:
+    """Return *score* as a plain number where it is one of numpy's; None for NaN."""
     if hasattr(score, "item") and not hasattr(score, "__len__"):
-        score = score.item()  # one of numpy's numbers
+        score = score.item()
     if isinstance(score, float) and math.isnan(score):
         return None
-    if why := _no_score(scorer, score, row):
-        raise UsageError(f"the scorer {scorer.name!r} returned {why}")
     return score
 
 
 def _no_score(scorer: Scorer, score: Any, row: Any) -> str:
-    """Why *score* cannot be one of *scorer*; empty where it can."""
+    """Return why *score* cannot be one of *scorer*; empty where it can."""
     if score is None or isinstance(score, str):
         return ""
     if not isinstance(score, (bool, int, float)):
@@ -288,16 +311,8 @@ def _no_score(scorer: Scorer, score: Any, row: Any) -> str:
             f"a whole number of {score.bit_length()} bits for row {row!r}: no statistic can hold "
             "it; return None"
         )
-    ends = []
-    outside = False
-    if scorer.low is not None:
-        ends.append(f"from {scorer.low:g}")
-        outside = score < scorer.low
-    if scorer.high is not None:
-        ends.append(f"to {scorer.high:g}")
-        outside = outside or score > scorer.high
-    if outside:
-        return f"{score} for row {row!r}: its scale goes {' '.join(ends)}"
+    if not scorer.has_on_scale(score):
+        return f"{score} for row {row!r}: its scale goes {scorer.scale}"
     return ""
 
 
@@ -318,19 +333,25 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[
     """The scores as one column, and whether they are all yes or no."""
     import pandas as pd
 
-    present = [score for score in scores if score is not None]
-    labels = {isinstance(score, str) for score in present}
-    if len(labels) > 1:
+    kinds = set(map(type, scores)) - {type(None)}
+    labels = {kind for kind in kinds if issubclass(kind, str)}
+    if labels and labels != kinds:
         raise UsageError(
             f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one "
             "kind"
         )
-    if True in labels:
+    if labels:
         return pd.Series(scores, index=index, name=scorer.name, dtype=object), False
-    numbers = [math.nan if score is None else float(score) for score in scores]
-    all_yes_no = bool(present) and all(isinstance(score, bool) for score in present)
-    return pd.Series(numbers, index=index, name=scorer.name, dtype=float), all_yes_no
+    numbers = list(map(_number, scores))
+    return pd.Series(numbers, index=index, name=scorer.name, dtype=float), kinds == {bool}
 
 
-def _listed(names: Any) -> str:
-    return ", ".join(repr(name) for name in names) or "none"
+def _number(score: Any) -> float:
+    """Return *score* as a number, NaN for None."""
+    if score is None:
+        return math.nan
+    return float(score)
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(map(repr, names)) or "none"

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from pytest_fairness.documents import is_number
 from pytest_fairness.scorers.text import (
     Patterns,
-    after_correction,
     agreed,
+    corrected_first,
     field_of,
     is_foreign,
     json_fields,
@@ -27,103 +30,143 @@ from pytest_fairness.scorers.text import (
 )
 
 _READ = Patterns("rating")
-_WORDS, _KEYS = map(_READ.words, ("named", "keys"))
-_NOTHING = (
-    "nothing"  # this way of saying it does not occur; None means that it occurs and is no rating
+_WORDS = _READ.words("named")
+_KEYS = _READ.words("keys")
+#: Characters before a verb of rating in which a negation is looked for.
+_REACH = 40
+#: Patterns of a rating, from the plainest on, and the form of the text in which each is looked for:
+#: the first that occurs decides.
+_ORDER = (
+    ("bare", "whole"),
+    ("bare", "unscaled"),
+    ("answer", "unscaled"),
+    ("overall", "unscaled"),
+    ("summed", "unscaled"),
+    ("labelled", "spoken"),
+    ("named_score", "spoken"),
+    ("opened", "unscaled"),
+    ("bare", "lines"),
+    ("given", "unscaled"),
+    ("spoken", "unscaled"),
+    ("fraction", "spoken"),
+    ("ending", "unscaled"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The numbers that a rating may be."""
+
+    low: float
+    high: float
+
+    def rating(self, value: float) -> float | None:
+        """Return *value* where it stands on the scale."""
+        if self.low <= value <= self.high:
+            return float(value)
+        return None
+
+    def is_meant(self, match: re.Match[str]) -> bool:
+        """Return whether *match* says "out of" the end of the scale."""
+        return match["scale"] is not None and _number(match["scale"]) == self.high
 
 
 def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | None]:
     """A function that reads a rating from *low* to *high* off a text, ``None`` where there is none
     or no single one.
     """
+    scale = _Scale(low, high)
 
     def read(text: str) -> float | None:
-        values = field_of(text, _KEYS)
-        if values is None and (fields := json_fields(text)) is not None:
-            values = [value for several in fields.values() for value in several]
-        if values is not None:
-            return agreed(_from_json(value, low, high) for value in values)
-        text = settled(plain(text.replace("½", ".5")))
-        if is_foreign(text):
-            return None
-        if corrected := after_correction(text):
-            reading = _in_prose(corrected, low, high)
-            if reading is not None and not isinstance(reading, str):
-                return reading
-        reading = _in_prose(text, low, high) if text else _NOTHING
-        if isinstance(reading, str):
-            return None
-        return reading
+        return _rating_of(text, scale)
 
     return read
+
+
+def _rating_of(text: str, scale: _Scale) -> float | None:
+    """Return the rating in the reply *text*, whether JSON or prose."""
+    values = _given_values(text)
+    if values is not None:
+        return agreed(_from_json(value, scale) for value in values)
+    text = settled(plain(text.replace("½", ".5")))
+    if is_foreign(text):
+        return None
+    return corrected_first(text, lambda text: _in_prose(text, scale))
 
 
 rating = rating_scorer()
 
 
-def _in_prose(text: str, low: float, high: float) -> float | str | None:
-    """The first way of saying a rating that *text* uses; what others gave, or it would be
-    otherwise, left out.
-    """
-    for drawn in _READ.stars.finditer(text):
-        scale = len(drawn["full"]) + len(drawn["empty"])
-        if scale == high and drawn["empty"]:
-            return float(len(drawn["full"]))
+def _given_values(text: str) -> list[Any] | None:
+    """Return the values under the key of a rating in a JSON object, else all; None without one."""
+    values = field_of(text, _KEYS)
+    if values is not None:
+        return values
+    fields = json_fields(text)
+    if fields is None:
         return None
-    spoken = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
-    without_scale = squeezed(_READ.scale_phrase.sub(" ", spoken)).strip()
-    for pattern, texts in (
-        (_READ.bare, [text]),
-        (_READ.bare, [without_scale]),
-        (_READ.answer, [without_scale]),
-        (_READ.overall, [without_scale]),
-        (_READ.summed, [without_scale]),
-        (_READ.labelled, [spoken]),
-        (_READ.named_score, [spoken]),
-        (_READ.opened, [without_scale]),
-        (_READ.bare, spoken.splitlines()),
-        (_READ.given, [without_scale]),
-        (_READ.spoken, [without_scale]),
-        (_READ.fraction, [spoken]),
-        (_READ.ending, [without_scale]),
-    ):
-        reading = _search(pattern, texts, low, high)
-        if not isinstance(reading, str):
-            return reading
-    return _NOTHING
+    return list(chain.from_iterable(fields.values()))
 
 
-def _search(
-    pattern: re.Pattern[str], texts: list[str], low: float, high: float
-) -> float | str | None:
-    """Return what *pattern* finds in *texts*: ``_NOTHING`` without a match, ``None`` if that is no
-    rating.
+def _in_prose(text: str, scale: _Scale) -> float | None:
+    """Return the rating by the first way of saying one that *text* uses; what others gave, or it
+    would be otherwise, is left out.
     """
-    matches = [match for text in texts for match in pattern.finditer(text)]
+    drawn = _READ.stars.search(text)
+    if drawn:
+        return _of_stars(drawn, scale)
+    spoken = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
+    unscaled = squeezed(_READ.scale_phrase.sub(" ", spoken)).strip()
+    forms = {
+        "whole": [text],
+        "spoken": [spoken],
+        "unscaled": [unscaled],
+        "lines": spoken.splitlines(),
+    }
+    for name, form in _ORDER:
+        values = _values(getattr(_READ, name), forms[form], scale)
+        if values:
+            return agreed(values)
+    return None
+
+
+def _of_stars(drawn: re.Match[str], scale: _Scale) -> float | None:
+    """Return how many stars are full, where the empty ones make them as many as the scale has."""
+    full = len(drawn["full"])
+    if drawn["empty"] and full + len(drawn["empty"]) == scale.high:
+        return float(full)
+    return None
+
+
+def _values(pattern: re.Pattern[str], texts: list[str], scale: _Scale) -> list[float | None]:
+    """Return what each match of *pattern* in *texts* rates, None for one that is no rating."""
+    matches: list[re.Match[str]] = []
+    for text in texts:
+        matches += pattern.finditer(text)
     # "9/10, with 5/6 of the skills": a fraction on another scale is no second rating beside one on
     # ours.
-    ours = [
-        match for match in matches if match["scale"] is not None and _number(match["scale"]) == high
-    ]
-    chosen = ours or matches
-    if chosen:
-        return agreed(_value(match, low, high) for match in chosen)
-    return _NOTHING
+    on_scale = list(filter(scale.is_meant, matches))
+    return [_value(match, scale) for match in on_scale or matches]
 
 
-def _value(match: re.Match[str], low: float, high: float) -> float | None:
-    stated = match.groupdict().get("verb") is not None
-    if match["more"] or (
-        stated and _READ.negation.search(match.string[max(0, match.start() - 40) : match.start()])
-    ):
+def _value(match: re.Match[str], scale: _Scale) -> float | None:
+    """Return the rating of *match*; None for a range, a negation, another scale."""
+    if match["more"] or _is_negated(match):
         return None
-    if match["scale"] is not None and _number(match["scale"]) != high:
+    if match["scale"] is not None and not scale.is_meant(match):
         return None
-    value = _number(match["number"].split()[0]) + (0.5 if match["half"] else 0.0)
-    if low <= value <= high:
-        return value
-    return None
+    value = _number(match["number"].split()[0])
+    if match["half"]:
+        value += 0.5
+    return scale.rating(value)
+
+
+def _is_negated(match: re.Match[str]) -> bool:
+    """Return whether a verb states the rating of *match*, and is negated."""
+    if match.groupdict().get("verb") is None:
+        return False
+    before = match.string[max(0, match.start() - _REACH) : match.start()]
+    return _READ.negation.search(before) is not None
 
 
 def _number(text: str) -> float:
@@ -133,14 +176,10 @@ def _number(text: str) -> float:
     return float(text.replace(",", "."))
 
 
-def _from_json(value: Any, low: float, high: float) -> float | None:
+def _from_json(value: Any, scale: _Scale) -> float | None:
+    """Return the rating that *value* is, as a number or as a text of nothing else."""
     if isinstance(value, str):
-        reading = _search(_READ.bare, [plain(value)], low, high)
-        if isinstance(reading, str):
-            return None
-        return reading
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if low <= value <= high:
-        return float(value)
+        return agreed(_values(_READ.bare, [plain(value)], scale))
+    if is_number(value):
+        return scale.rating(value)
     return None

@@ -16,8 +16,9 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 
 Score: TypeAlias = "float | int | bool | str | None"
+#: Tokens of a usual reply that is asked for a name, a number or a yes: it, and often a sentence
+#: around it.
 SHORT_REPLY = 60
-"""Tokens of a usual reply that is asked for a name, a number or a yes: it, and often a sentence around it."""
 _OURS = __name__.rpartition(".")[0] + "."
 
 
@@ -53,22 +54,43 @@ class Scorer:
 
     def __post_init__(self) -> None:
         if self.kind is not None:
-            if self.kind not in list(OutcomeKind):
-                raise UsageError(
-                    f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(OutcomeKind)}"
-                )
-            object.__setattr__(self, "kind", OutcomeKind(self.kind))
-        if self.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-            for end, value in (("low", 0.0), ("high", 1.0)):  # a yes is 1, a no is 0
-                object.__setattr__(
-                    self, end, value if getattr(self, end) is None else getattr(self, end)
-                )
+            self._settle_kind(self.kind)
         ends = [end for end in (self.low, self.high) if end is not None]
-        if not all(math.isfinite(end) for end in ends) or (len(ends) == 2 and ends[0] >= ends[1]):
+        if not all(map(math.isfinite, ends)) or (len(ends) == 2 and ends[0] >= ends[1]):
             raise UsageError(
                 f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a "
                 "scale"
             )
+
+    def _settle_kind(self, kind: str) -> None:
+        """Take *kind* by its name; a yes is 1, a no is 0. Raises UsageError for an unknown one."""
+        if kind not in list(OutcomeKind):
+            raise UsageError(
+                f"scorer {self.name!r}: kind={kind!r} is none of {', '.join(OutcomeKind)}"
+            )
+        object.__setattr__(self, "kind", OutcomeKind(kind))
+        if kind not in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+            return
+        if self.low is None:
+            object.__setattr__(self, "low", 0.0)
+        if self.high is None:
+            object.__setattr__(self, "high", 1.0)
+
+    def has_on_scale(self, score: float) -> bool:
+        """Return whether *score* is not beyond the ends of the scale."""
+        if self.low is not None and score < self.low:
+            return False
+        return self.high is None or score <= self.high
+
+    @property
+    def scale(self) -> str:
+        """The ends of the scale in words: "from 1 to 10"."""
+        ends = []
+        if self.low is not None:
+            ends.append(f"from {self.low:g}")
+        if self.high is not None:
+            ends.append(f"to {self.high:g}")
+        return " ".join(ends)
 
     def __call__(self, reply: str, **given: Any) -> Score:
         """The score of *reply*: a decorated function can still be called as one."""
@@ -79,13 +101,13 @@ class Scorer:
         """16 hex digits that change with the name, the version, the function's ``digest`` where it
         has one and, for a custom function, its source.
         """
+        source = ""
+        if not self.built_in:
+            source = _source(self.score)
+        parts = [self.name, self.version, source]
         digest = getattr(self.score, "digest", "")  # of the data that the function reads by
-        parts = [
-            self.name,
-            self.version,
-            "" if self.built_in else _source(self.score),
-            *filter(None, [digest]),
-        ]
+        if digest:
+            parts.append(digest)
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
@@ -101,9 +123,10 @@ def _source(function: Any) -> str:
     without one.
     """
     if isinstance(function, partial):
-        plain = [repr(value) for value in (*function.args, *sorted(function.keywords.items()))]
+        given = map(repr, (*function.args, *sorted(function.keywords.items())))
+        # An address changes with every session, and identifies nothing.
         return "\0".join(
-            [_source(function.func), *(text for text in plain if " at 0x" not in text)]
+            [_source(function.func), *(text for text in given if " at 0x" not in text)]
         )
     if not callable(function) or not hasattr(function, "__qualname__"):
         function = type(function)

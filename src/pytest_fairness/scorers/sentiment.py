@@ -11,13 +11,15 @@ text of over 200,000 characters the beginning is read.
 from __future__ import annotations
 
 import heapq
+import math
 import string
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace
 
-# A reply longer than this is no prose. Emoji count as the words that stand for them: a megabyte of
-# them is 14.
+#: A reply longer than this is no prose. Emoji count as the words that stand for them: a megabyte of
+#: them is 14.
 LONGEST = 200_000
 
 
@@ -30,16 +32,15 @@ def _vader() -> SimpleNamespace:
     """
     with warnings.catch_warnings():
         # It reads its lexicon through codecs.open, deprecated since Python 3.14: no business of the
-        # user's
-        # -W error.
+        # user's -W error.
         warnings.simplefilter("ignore", DeprecationWarning)
         from vaderSentiment import vaderSentiment as source  # noqa: N813 - the name of its module
 
         analyser = source.SentimentIntensityAnalyzer()
     # Of a phrase its longest word: without that one there is no phrase.
-    phrases = {
-        max(phrase.split(), key=len) for phrase in (*source.BOOSTER_DICT, *source.SPECIAL_CASES)
-    }
+    phrases = set()
+    for phrase in (*source.BOOSTER_DICT, *source.SPECIAL_CASES):
+        phrases.add(max(phrase.split(), key=len))
     return SimpleNamespace(
         source=source,
         analyser=analyser,
@@ -55,33 +56,41 @@ def sentiment(text: str) -> float:
     """
     vader = _vader()
     text = _beginning(_name_emoji(_beginning(text), vader.emoji)).strip()
-    words = [_strip(token) for token in text.split()]
-    lowered = [word.lower() for word in words]
+    words = list(map(_strip, text.split()))
+    lowered = list(map(str.lower, words))
     some_capitals = 0 < sum(map(str.isupper, words)) < len(words)
     valences: dict[int, float] = {}
-    for i, word in enumerate(lowered):
-        if word not in vader.lexicon or word in vader.source.BOOSTER_DICT:
-            continue
-        if word == "kind" and lowered[i + 1 : i + 2] == ["of"]:
-            continue
-        around = slice(max(0, i - 3), i + 3)  # no rule looks farther
-        if vader.changing.isdisjoint(lowered[around]) and "n't" not in " ".join(lowered[around]):
-            valence = vader.lexicon[word]
-            capitals = 0.0
-            if some_capitals and words[i].isupper():
-                capitals = vader.source.C_INCR
-            if valence > 0:
-                valences[i] = valence + capitals
-            else:
-                valences[i] = valence - capitals
-        else:
+    for place in _places_of_known_words(lowered, vader):
+        around = slice(max(0, place - 3), place + 3)  # no rule looks farther
+        if _holds_changing(lowered[around], vader):
             near = SimpleNamespace(words_and_emoticons=words[around], is_cap_diff=some_capitals)
-            (valences[i],) = vader.analyser.sentiment_valence(
-                0, near, words[i], i - around.start, []
+            (valences[place],) = vader.analyser.sentiment_valence(
+                0, near, words[place], place - around.start, []
             )
+            continue
+        valence = vader.lexicon[lowered[place]]
+        if some_capitals and words[place].isupper():
+            valence += math.copysign(vader.source.C_INCR, valence)
+        valences[place] = valence
     if "but" in lowered:
         _weigh_around_but(valences, lowered.index("but"))
     return float(vader.analyser.score_valence([float(sum(valences.values()))], text)["compound"])
+
+
+def _places_of_known_words(lowered: list[str], vader: SimpleNamespace) -> Iterator[int]:
+    """Yield where the words stand that have a score of their own: "kind" in "kind of" has none."""
+    boosters = vader.source.BOOSTER_DICT
+    for place, word in enumerate(lowered):
+        if word not in vader.lexicon or word in boosters:
+            continue
+        if word == "kind" and lowered[place + 1 : place + 2] == ["of"]:
+            continue
+        yield place
+
+
+def _holds_changing(words: list[str], vader: SimpleNamespace) -> bool:
+    """Return whether one of *words* may change the score of another."""
+    return not vader.changing.isdisjoint(words) or "n't" in " ".join(words)
 
 
 def _beginning(text: str) -> str:
@@ -102,12 +111,10 @@ def _name_emoji(text: str, emoji: dict[str, str]) -> str:
     after_space = True
     for character in text:
         name = emoji.get(character)
-        if name is None:
-            parts.append(character)
-            after_space = character == " "
-        else:
-            parts.append(name if after_space else " " + name)
-            after_space = False
+        if name is not None and not after_space:
+            parts.append(" ")
+        parts.append(name or character)
+        after_space = character == " "
     return "".join(parts)
 
 
@@ -129,16 +136,15 @@ def _weigh_around_but(valences: dict[int, float], but: int) -> None:
     value keeps it fast.
     """
     positions: dict[float, list[int]] = {}
-    for i, valence in valences.items():
-        positions.setdefault(valence, []).append(i)
-    for i in list(valences):
-        valence = valences[i]  # as it is now: a step before may have changed it
-        if valence == 0:
+    for place, valence in valences.items():
+        positions.setdefault(valence, []).append(place)
+    for place in list(valences):
+        valence = valences[place]  # as it is now: a step before may have changed it
+        if valence == 0 or positions[valence][0] == but:
             continue
-        first = positions[valence][0]
-        if first == but:
-            continue
-        heapq.heappop(positions[valence])
-        weighed = valence * (0.5 if first < but else 1.5)
+        first = heapq.heappop(positions[valence])
+        weighed = valence * 1.5
+        if first < but:
+            weighed = valence * 0.5
         valences[first] = weighed
         heapq.heappush(positions.setdefault(weighed, []), first)

@@ -8,8 +8,9 @@ import json
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,13 +28,17 @@ _PLAIN = str.maketrans(
     | dict(zip("’‘“”−–—\u00a0", "''\"\"--- ", strict=True))
     | dict.fromkeys("*`\u200b\u200c\u200d\u2060\ufeff")
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
 _OBJECT = re.compile(r"\{[^{}]*\}")
+_ENDS_OF_THOUGHT = ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")
 # What no reader needs: blanks in a row, blank lines in a row, and the middle of endless words and
 # of endless marks. A pattern that may start anywhere in such a run, and go to its end, takes a time
 # that is quadratic in it.
 _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?\n(?: ?\n)+")
 _WORD = re.compile(r"(\w{100})\w+")
+#: Another entry of the same reader, within an entry of ``patterns.toml``.
+_STANDS_FOR = re.compile(r"<<(\w+)(?::(\w))?>>")
 _MARKS = re.compile(r"([^\w\n]{20})[^\w\n]+([^\w\n]{20})")
 
 
@@ -54,24 +59,20 @@ class Patterns:
 
     def entries(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, as they stand in the file."""
-        entry = self._entries[name]
-        return [
-            "".join(map(str.strip, text.splitlines()))
-            for text in ([entry] if isinstance(entry, str) else entry)
-        ]
+        texts = self._entries[name]
+        if isinstance(texts, str):
+            texts = [texts]
+        return ["".join(map(str.strip, text.splitlines())) for text in texts]
 
     def resolved(self, name: str) -> list[str]:
         """The entries of an array, or the one that there is, with what other entries stand for
         filled in.
         """
-        return [
-            re.sub(
-                r"<<(\w+)(?::(\w))?>>",
-                lambda part: self._texts[part[1]].replace("@", part[2] or "@"),
-                text,
-            )
-            for text in self.entries(name)
-        ]
+        return [_STANDS_FOR.sub(self._filled_in, text) for text in self.entries(name)]
+
+    def _filled_in(self, part: re.Match[str]) -> str:
+        """Return the entry that ``<<name>>`` stands for; ``<<name:x>>`` has x for each @ of it."""
+        return self._texts[part[1]].replace("@", part[2] or "@")
 
     def words(self, name: str) -> list[str]:
         """The words of a list of alternatives."""
@@ -119,13 +120,12 @@ def settled(text: str) -> str:
     """Return what a plain *text* answers with: what follows its thoughts, and of that what stands
     in answer tags, if any.
     """
-    end = max(
-        text.lower().rfind(tag)
-        for tag in ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")
-    )
+    lowered = text.lower()
+    end = max(map(lowered.rfind, _ENDS_OF_THOUGHT))
     if end >= 0:
         text = text[end:].partition(">")[2].strip()
-    return "\n".join(match["what"] for match in _SHARED.tagged.finditer(text)) or text
+    tagged = [match["what"] for match in _SHARED.tagged.finditer(text)]
+    return "\n".join(tagged) or text
 
 
 def after_correction(text: str) -> str:
@@ -138,23 +138,31 @@ def after_correction(text: str) -> str:
     return ""
 
 
+def corrected_first(text: str, read: Callable[[str], T | None]) -> T | None:
+    """Return what *read* makes of what *text* says after taking something back; else of all of it."""
+    corrected = after_correction(text)
+    if corrected:
+        reading = read(corrected)
+        if reading is not None:
+            return reading
+    return read(text)
+
+
 def own_words(text: str) -> str:
     """*text* without the clauses that report what others hold, what held before, or what would hold
     otherwise.
     """
-    return "".join(
-        "" if _SHARED.reported.search(clause) else clause for clause in _SHARED.clause.findall(text)
-    )
+    return "".join(filterfalse(_SHARED.reported.search, _SHARED.clause.findall(text)))
 
 
 def is_foreign(text: str) -> bool:
     """Return whether a short *text* has common words of another European language, and none of
     English.
     """
-    words = set(re.findall(r"[^\W\d_]+", text[:400].lower()))
-    return not words.isdisjoint(_SHARED.words("foreign")) and words.isdisjoint(
-        _SHARED.words("english")
-    )
+    words = set(_LETTERS.findall(text[:400].lower()))
+    if words.isdisjoint(_SHARED.words("foreign")):
+        return False
+    return words.isdisjoint(_SHARED.words("english"))
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:
@@ -165,37 +173,49 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     or flat objects within prose are read; anything broken, too deep or too large is no object.
     """
     text = text[:LONGEST].strip()
-    if text.startswith("{") and text.endswith("}") and (whole := _object(text)) is not None:
-        return whole
+    if text.startswith("{") and text.endswith("}"):
+        pairs = _pairs(text)
+        if pairs is not None:
+            return _fields([pairs])
     # Several objects in one reply: their values stand side by side, for the caller to find them at
     # odds.
-    objects = [
-        fields for candidate in _OBJECT.findall(text) if (fields := _object(candidate)) is not None
-    ]
-    merged: dict[str, list[Any]] = {}
-    for key, values in (item for found in objects for item in found.items()):
-        merged.setdefault(key, []).extend(values)
-    if objects:
-        return merged
-    return None
+    objects = []
+    for candidate in _OBJECT.findall(text):
+        pairs = _pairs(candidate)
+        if pairs is not None:
+            objects.append(pairs)
+    if not objects:
+        return None
+    return _fields(objects)
 
 
 def field_of(text: str, keys: Iterable[str]) -> list[Any] | None:
     """All values of the first of *keys* that the JSON object in *text* has; ``None`` without one."""
     fields = json_fields(text) or {}
-    return next((fields[key] for key in keys if key in fields), None)
+    for key in keys:
+        if key in fields:
+            return fields[key]
+    return None
 
 
-def _object(text: str) -> dict[str, list[Any]] | None:
+def _pairs(text: str) -> _Pairs | None:
+    """Return the pairs of the JSON object that *text* is; None where it is none."""
     try:
         pairs = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(pairs, _Pairs):
-        return None
+    if isinstance(pairs, _Pairs):
+        return pairs
+    return None
+
+
+def _fields(objects: Iterable[_Pairs]) -> dict[str, list[Any]]:
+    """Return the values of all *objects* by key: "Base salary" and "base_salary" are one."""
     fields: dict[str, list[Any]] = {}
-    for key, value in pairs:
-        fields.setdefault(re.sub(r"[\s_-]+", "_", str(key).strip().lower()), []).append(value)
+    for pairs in objects:
+        for key, value in pairs:
+            plain_key = re.sub(r"[\s_-]+", "_", str(key).strip().lower())
+            fields.setdefault(plain_key, []).append(value)
     return fields
 
 
@@ -222,18 +242,26 @@ def names_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     """For each row, the words of the person's names, from the columns ``name``, ``first_name`` and
     ``last_name``.
     """
-    columns = [
-        frame[column].tolist()
-        for column in ("name", "first_name", "last_name")
-        if column in frame.columns
-    ]
-    rows = zip(*columns, strict=True) if columns else [()] * len(frame)
-    return [_words(*(name for name in row if isinstance(name, str))) for row in rows]
+    columns = []
+    for column in ("name", "first_name", "last_name"):
+        if column in frame.columns:
+            columns.append(frame[column].tolist())
+    if not columns:
+        return [()] * len(frame)
+    return [_words(*_texts(row)) for row in zip(*columns, strict=True)]
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """Yield those of *values* that are text."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
 
 
 @lru_cache(maxsize=4096)
 def _words(*names: str) -> tuple[str, ...]:
-    return tuple(sorted({word for name in names for word in re.findall(r"[^\W\d_]+", name)}))
+    """Return the words of *names*, each once, in order."""
+    return tuple(sorted(set(_LETTERS.findall(" ".join(names)))))
 
 
 def masked(text: str, words: tuple[str, ...]) -> str:
@@ -249,15 +277,18 @@ def unmasked(
     text: str, words: tuple[str, ...], spans: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Return where *spans*, places in ``masked(text, words)``, stand in *text* itself."""
+    if not words:
+        return list(spans)
     ends = list[int]()
     shifts = [0]
-    for match in _names_pattern(words).finditer(text) if words else ():
+    for match in _names_pattern(words).finditer(text):
         shifts.append(shifts[-1] + len(match[0]) - len(STAND_IN))
         ends.append(match.end() - shifts[-1])
-    return [
-        (start + shifts[bisect_right(ends, start)], end + shifts[bisect_right(ends, end)])
-        for start, end in spans
-    ]
+
+    def in_text(place: int) -> int:
+        return place + shifts[bisect_right(ends, place)]
+
+    return [(in_text(start), in_text(end)) for start, end in spans]
 
 
 @lru_cache(maxsize=4096)
@@ -268,7 +299,6 @@ def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 #: The column with the words by which a row's prompt conveys its group, beside the name: "has
 #: depression; Black".
 SIGNAL_WORDS = "signal_words"
-_LETTERS = re.compile(r"[^\W\d_]+")
 _NONE_OF = re.compile(rf"(?i:\bno)\s+(?={STAND_IN}\b)")
 # The longest first; what is left of a word without them has four letters or more.
 _ENDINGS = ("iness", "iest", "ness", "ment", "ing", "ion", "ive", "ies", "ied", "ier",
@@ -287,8 +317,8 @@ class SignalMask:
     """
 
     def __init__(self, phrases: frozenset[str]) -> None:
-        words = {word for phrase in phrases for word in _LETTERS.findall(phrase.lower())}
-        self._stems = {_stem(word) for word in words - _grammar()}
+        words = set(_LETTERS.findall(" ".join(phrases).lower()))
+        self._stems = set(map(_stem, words - _grammar()))
         self._signals: dict[str, bool] = {}
 
     def __call__(self, text: str) -> str:
@@ -298,17 +328,22 @@ class SignalMask:
         return _NONE_OF.sub("", _LETTERS.sub(self._stand_in, text))
 
     def _stand_in(self, match: re.Match[str]) -> str:
+        """Return what a word is replaced by: itself, where no phrase has it."""
         word = match[0]
         if len(word) > _LONGEST_WORD:
             return word
+        if self._is_signal(word):
+            return STAND_IN
+        return word
+
+    def _is_signal(self, word: str) -> bool:
+        """Return whether *word* is one of the phrases', remembered for the next time."""
         if word not in self._signals:
             if len(self._signals) >= _MOST_WORDS:
                 self._signals.clear()
             lower = word.lower()
             self._signals[word] = lower not in _grammar() and _stem(lower) in self._stems
-        if self._signals[word]:
-            return STAND_IN
-        return word
+        return self._signals[word]
 
 
 @lru_cache(maxsize=64)
@@ -323,7 +358,7 @@ def signals_of(frame: pd.DataFrame) -> frozenset[str]:
     """
     if SIGNAL_WORDS not in frame.columns:
         return frozenset()
-    return frozenset(words for words in frame[SIGNAL_WORDS].tolist() if isinstance(words, str))
+    return frozenset(_texts(frame[SIGNAL_WORDS].tolist()))
 
 
 @cache
@@ -335,11 +370,16 @@ def _stem(word: str) -> str:
     """Return what *word*, in lower case, has in common with its inflections: "injur" of injury,
     injuries and injured.
     """
-    for _ in range(2):  # "accommodations": of a plural, too
-        endings = (
-            end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM
-        )
-        word = word.removesuffix("" if word.endswith("ss") else next(endings, ""))
+    return _without_ending(_without_ending(word))  # "accommodations": of a plural, too
+
+
+def _without_ending(word: str) -> str:
+    """Return *word* without the longest of its endings that leaves enough of it."""
+    if word.endswith("ss"):
+        return word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word.removesuffix(ending)
     return word
 
 

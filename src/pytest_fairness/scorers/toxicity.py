@@ -17,4 +17,5 @@ LONGEST = 200_000
 
 def toxicity(text: str) -> int:
     """Return how many words and phrases of the list stand in *text*."""
-    return sum(1 for _ in _READ.words_said.finditer(_READ.harmless.sub(" ", plain(text, LONGEST))))
+    text = _READ.harmless.sub(" ", plain(text, LONGEST))
+    return len(list(_READ.words_said.finditer(text)))

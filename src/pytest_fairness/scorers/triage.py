@@ -55,21 +55,20 @@ def triage(text: str, scale: str = "days") -> int | None:
 
     *scale*, one of :data:`SCALES`, says which level a name stands for where no number does.
     """
-    if (values := field_of(text, _KEYS)) is not None:
+    values = field_of(text, _KEYS)
+    if values is not None:
         return agreed(_from_json(value, scale) for value in values)
     text = settled(plain(text))
-    if alone := _READ.alone.fullmatch(text):
+    alone = _READ.alone.fullmatch(text)
+    if alone:
         return _by_match(alone)
     if is_foreign(text):
         return None
-    corrected = after_correction(_READ.waiting.sub(" ", text))
-    if corrected and (level := _level(corrected, scale)) is not None:
-        return level
-    if instead := _READ.contrast.search(text):
-        return _by_match(instead)
-    if stated := set(_statements(text, scale)):
-        return agreed(stated)
-    return _level(text, scale, by_name=_READ.declines.search(text) is None)
+    for read in _PROSE_READERS:
+        levels = read(text, scale)
+        if levels:
+            return agreed(levels)
+    return None
 
 
 def triage_esi(text: str) -> int | None:
@@ -86,42 +85,83 @@ def triage_manchester(text: str) -> int | None:
     return triage(text, "manchester")
 
 
-def _statements(text: str, scale: str) -> Iterator[int]:
-    """The levels that *text* gives as its answer: as it opens or ends, behind a label, or by a verb
-    of assigning.
+# ---------------------------------------------------------------- readers of prose, each giving the levels it finds
+
+
+def _corrected(text: str, scale: str) -> set[int]:
+    """Read what follows a correction; that somebody waits is none."""
+    corrected = after_correction(_READ.waiting.sub(" ", text))
+    level = _level(corrected, scale)
+    if level is None:
+        return set()
+    return {level}
+
+
+def _contrasted(text: str, _scale: str) -> set[int]:
+    """Read the number that *text* gives in the place of another: "not a 3 but a 2"."""
+    contrast = _READ.contrast.search(text)
+    if contrast is None:
+        return set()
+    return {_by_match(contrast)}
+
+
+def _stated(text: str, scale: str) -> set[int]:
+    """Read the levels that *text* gives as its answer: as it opens or ends, behind a label, or by a
+    verb of assigning.
     """
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    if (level := _opening(text, scale)) is not None:
-        yield level
-    if lines and (last := _READ.alone.fullmatch(lines[-1])):
-        yield _by_match(last)
     said = _said(text)
-    parts = [match["what"] or match["below"] for match in _READ.label.finditer(text)]
-    parts += [
-        match["what"]
-        for match in _READ.assigned.finditer(said)
-        if not _passed_over(said, match.start())
-    ]
-    for part in parts:
-        statement = _opening(part.strip(), scale)
-        level = statement
-        if statement is None:
-            level = _level(part, scale)
-        if level is not None:
-            yield level
-    for match in _READ.spoken.finditer(said):
-        if not _passed_over(said, match.start()):
-            yield _by_match(match)
+    levels = {_opening(text, scale), _last_line(text)}
+    for label in _READ.label.finditer(text):
+        levels.add(_answer(label["what"] or label["below"], scale))
+    for assigned in _matches(_READ.assigned, said):
+        levels.add(_answer(assigned["what"], scale))
+    levels.update(map(_by_match, _matches(_READ.spoken, said)))
+    return {level for level in levels if level is not None}
+
+
+def _mentioned(text: str, scale: str) -> set[int]:
+    """Read the levels that *text* speaks of at all; by number alone where it declines."""
+    said = _said(text)
+    if _is_question(said):
+        return set()
+    numbers = _numbers(said)
+    if numbers or _READ.declines.search(text):
+        return numbers
+    return _named(said, scale)
+
+
+#: Tried in this order; the first that finds any level decides.
+_PROSE_READERS = (_corrected, _contrasted, _stated, _mentioned)
+
+
+def _last_line(text: str) -> int | None:
+    """Return the level that the last line of *text* is, and nothing else."""
+    last = text.rstrip().rpartition("\n")[2]
+    alone = _READ.alone.fullmatch(last.strip())
+    if alone is None:
+        return None
+    return _by_match(alone)
+
+
+def _answer(text: str, scale: str) -> int | None:
+    """Return the level that *text* begins with, else the one that it speaks of."""
+    level = _opening(text.strip(), scale)
+    if level is None:
+        return _level(text, scale)
+    return level
 
 
 def _opening(text: str, scale: str) -> int | None:
     """The level that *text* begins with."""
     start = text.lstrip(" \n#>-([")
-    if match := _READ.opened.match(start) or _READ.index.match(start):
-        return _by_match(match)
+    number = _READ.opened.match(start) or _READ.index.match(start)
+    if number:
+        return _by_match(number)
     name = _names(scale)[0].match(start)
-    ends = name is not None and (name.end() == len(start) or start[name.end()] in ".\n(:;,")
-    if name is None or not ends:
+    if name is None:
+        return None
+    after = start[name.end() : name.end() + 1]
+    if after and after not in ".\n(:;,":
         return None
     return _by_name(start, 0, scale)
 
@@ -131,49 +171,68 @@ def _said(text: str) -> str:
     return squeezed(own_words(_READ.range.sub(" ", _READ.condition.sub(" ", text))))
 
 
-def _level(text: str, scale: str, *, by_name: bool = True) -> int | None:
+def _level(text: str, scale: str) -> int | None:
     """The one level that *text* gives, by number where there is one, unless a condition or a
     negation goes with it.
     """
     said = _said(text)
-    if said.rstrip().endswith("?"):
+    if _is_question(said):
         return None
-    matches = [
-        match for match in _READ.index.finditer(said) if not _passed_over(said, match.start())
-    ]
-    if numbers := {_by_match(match) for match in matches}:
-        return agreed(numbers)
-    if by_name:
-        return agreed(_named(said, scale))
-    return None
+    return agreed(_numbers(said) or _named(said, scale))
 
 
-def _named(text: str, scale: str) -> Iterator[int]:
-    for match in _names(scale)[0].finditer(text):
-        if not _READ.negation.search(_clause_before(text, match.start())):
-            yield _by_name(text, match.start(), scale)
+def _is_question(text: str) -> bool:
+    return text.rstrip().endswith("?")
 
 
-def _passed_over(text: str, start: int) -> bool:
-    """Return whether the level at *start* is one that was considered, excluded or compared with."""
-    return _READ.passed_over.search(_clause_before(text, start)) is not None
+def _numbers(text: str) -> set[int]:
+    """Return the levels that *text* gives by number."""
+    return set(map(_by_match, _matches(_READ.index, text)))
 
 
-def _clause_before(text: str, start: int) -> str:
-    return _READ.clause.split(text[max(0, start - _REACH) : start])[-1]
+def _named(text: str, scale: str) -> set[int]:
+    """Return the levels that *text* gives by name, and does not negate."""
+    levels = set()
+    for name in _names(scale)[0].finditer(text):
+        if not _READ.negation.search(_clause_before(name)):
+            levels.add(_by_name(text, name.start(), scale))
+    return levels
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of *pattern* but for levels considered, excluded or compared with."""
+    for match in pattern.finditer(text):
+        if not _READ.passed_over.search(_clause_before(match)):
+            yield match
+
+
+def _clause_before(match: re.Match[str]) -> str:
+    """Return the clause that leads up to *match*."""
+    before = match.string[max(0, match.start() - _REACH) : match.start()]
+    return _READ.clause.split(before)[-1]
 
 
 def _by_name(text: str, start: int, scale: str) -> int:
-    places = enumerate(_names(scale)[1])
-    return _LEVELS_OF_A_SCALE - next(place for place, name in places if name.match(text, start))
+    """Return the level whose name stands at *start* of *text*."""
+    names = _names(scale)[1]
+    place = 0
+    while not names[place].match(text, start):
+        place += 1
+    return _LEVELS_OF_A_SCALE - place
 
 
 def _by_match(match: re.Match[str]) -> int:
+    """Return the level of the one group of *match* that holds a number."""
     return _by_place(next(filter(None, match.groups())))
 
 
 def _by_place(number: str) -> int:
-    return _LEVELS_OF_A_SCALE + 1 - (int(number) if number.isdigit() else _NUMBERS[number.lower()])
+    """Return the level of a *number* in digits or as a word, of which 1 is the most urgent."""
+    if number.isdigit():
+        place = int(number)
+    else:
+        place = _NUMBERS[number.lower()]
+    return _LEVELS_OF_A_SCALE + 1 - place
 
 
 @cache
@@ -185,14 +244,9 @@ def _names(scale: str) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
 
 
 def _from_json(value: Any, scale: str) -> int | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if value in (1, 2, 3, 4, 5):
-            return _by_place(str(int(value)))
+    """Return the level that *value* is: a number from 1 to 5, or a text that gives one."""
+    if isinstance(value, str):
+        return _answer(plain(value), scale)
+    if isinstance(value, bool) or value not in (1, 2, 3, 4, 5):
         return None
-    if not isinstance(value, str):
-        return None
-    text = plain(value)
-    level = _opening(text, scale)
-    if level is None:
-        return _level(text, scale)
-    return level
+    return _by_place(str(int(value)))

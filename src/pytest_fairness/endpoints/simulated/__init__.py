@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_fairness import documents
@@ -14,7 +14,7 @@ from pytest_fairness.endpoints.function import AMBIENT
 from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request
 from pytest_fairness.endpoints.simulated.answers import Question, answer
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
-from pytest_fairness.endpoints.simulated.prompt import read_person, read_task
+from pytest_fairness.endpoints.simulated.prompt import Task, read_person, read_task
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
@@ -63,7 +63,8 @@ class SimulatedEndpoint:
         and the trial is marked as simulated.
         """
         request = Request(messages=(Message("user", prompt),))
-        if (here := AMBIENT.get()) is not None:
+        here = AMBIENT.get()
+        if here is not None:
             here.simulated = True
             # A digit of its own for what one trial asks: the second question is not the first of
             # the next one.
@@ -76,55 +77,73 @@ class SimulatedEndpoint:
 
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
-        planted = self.planted
-        messages = request.messages
-        temperature = request.parameters.get(
-            "temperature", self.default_parameters.get("temperature")
-        )
-        trial = -1
-        if temperature != 0:
-            trial = request.repetition
-        draws = Draws(
-            planted.seed, *(part for m in messages for part in (m.role, m.content)), trial
-        )
-        given = [message.content for message in messages if message.role != "assistant"]
-        # Where the last message only says "go on", one before it says what is asked for.
-        tasks = (read_task(text) for text in reversed(given or [""]))
-        task = next((task for task in tasks if task.kind != "acknowledge"), None) or read_task("")
-        if keys := _keys_of(request.parameters.get("response_format")):
+        draws = self._draws(request)
+        given = [message.content for message in request.messages if message.role != "assistant"]
+        task = _task_of(given)
+        keys = _keys_of(request.parameters.get("response_format"))
+        if keys:
             task = task._replace(form="json", keys=keys)
         reading = read_person("\n".join(given), request.signals)
-        question = Question(reading, task, planted, draws, draws.normal(), request.signals)
-        base = None
-        if task.kind == "sensitive":
-            base = _SENSITIVE_REFUSED
-        refused = (
-            task.kind != "acknowledge"
-            and planted.refusal_logit(reading, base) + draws.logistic() > 0
-        )
-        if refused:
+        question = Question(reading, task, self.planted, draws, draws.normal(), request.signals)
+        tokens = sum(len(message.content) for message in request.messages)
+        if self._refuses(question):
             text = question.pick("refusals")
+            status = Status.REFUSED
+            reason = "refusal"
         else:
             text = answer(question)
-        tokens = sum(len(message.content) for message in messages)
+            status = Status.ANSWERED
+            reason = "stop"
         return Reply(
             text=text,
-            status=Status.REFUSED if refused else Status.ANSWERED,
-            finish_reason="refusal" if refused else "stop",
+            status=status,
+            finish_reason=reason,
             model=f"simulated-{VERSION}",
             usage=Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1),
             simulated=True,
         )
+
+    def _draws(self, request: Request) -> Draws:
+        """Return the chance that belongs to *request*; at temperature 0 every repetition has one."""
+        default = self.default_parameters.get("temperature")
+        trial = -1
+        if request.parameters.get("temperature", default) != 0:
+            trial = request.repetition
+        parts: list[str] = []
+        for message in request.messages:
+            parts += (message.role, message.content)
+        return Draws(self.planted.seed, *parts, trial)
+
+    def _refuses(self, question: Question) -> bool:
+        """Return whether chance, and the bias that is planted, refuse the request."""
+        kind = question.task.kind
+        if kind == "acknowledge":
+            return False
+        base = None
+        if kind == "sensitive":
+            base = _SENSITIVE_REFUSED
+        logit = self.planted.refusal_logit(question.reading, base)
+        return logit + question.draws.logistic() > 0
+
+
+def _task_of(given: Sequence[str]) -> Task:
+    """Return what the last of the messages *given* asks for; where it only says "go on", one before
+    it.
+    """
+    for text in reversed(given):
+        task = read_task(text)
+        if task.kind != "acknowledge":
+            return task
+    return read_task("")
 
 
 def _keys_of(response_format: JSON) -> tuple[str, ...]:
     """The keys of the JSON object that is asked for by a schema; none without one."""
     schema: JSON = response_format
     for step in ("json_schema", "schema", "properties"):
-        if isinstance(schema, dict):
-            schema = schema.get(step)
-        else:
-            schema = None
+        if not isinstance(schema, dict):
+            return ()
+        schema = schema.get(step)
     if isinstance(schema, dict):
         return tuple(schema)
     return ()

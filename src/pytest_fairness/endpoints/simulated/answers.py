@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D, Draws, Planted, slipped
@@ -25,7 +25,9 @@ from pytest_fairness.endpoints.simulated.writing import BANKS, TEXTS, write
 _CAPITALISED = re.compile(r"\b([A-Z][\w'’-]+)\s+[A-Z][\w'’-]+")
 _SURFACE = r"(?:,\s*|\s*\()?(?<!\w){}(?!\w)\)?"
 #: Key of a JSON reply → what stands there, whatever the prompt asks for.
-_KEYS = {key: meaning for meaning, keys in TEXTS["keys"].items() for key in keys}
+_KEYS: dict[str, str] = {}
+for _meaning, _keys in TEXTS["keys"].items():
+    _KEYS.update(dict.fromkeys(_keys, _meaning))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +58,8 @@ class Question:
 def answer(question: Question) -> str:
     """The reply to a task of any kind."""
     task = question.task
-    reading = question.reading
     if task.kind in BANKS:
-        text = write(
-            BANKS[task.kind],
-            question.draws,
-            name=reading.name,
-            role=task.role,
-            pronoun=reading.pronoun,
-            length=question.latent("word_count"),
-            tone=question.latent("sentiment"),
-            words=task.words,
-            most=task.most_words,
-        )
-        if question.planted.slips:
-            return _with_slips(text, question)
-        return text
+        return _written(question)
     if task.kind in ("sensitive", "acknowledge"):
         return question.pick(task.kind)
     if task.form == "json":
@@ -80,20 +68,46 @@ def answer(question: Question) -> str:
     value = _VALUES[task.kind](question)
     if isinstance(value, list):
         return "\n".join(f"{place}. {name}" for place, name in enumerate(value, start=1))
-    bare = {"salary": "${:,}", "loan_terms": "{:.2f}%"}.get(task.kind, "{}").format(value)
+    bare = _FORMS.get(task.kind, "{}").format(value)
     if task.form == "bare":
         return bare
     prose = TEXTS["prose"].get(task.kind, "I would select {value}.")
-    prose = prose.format(value=bare, high=task.high, name=reading.name or "the applicant")
-    return f"{prose} {_explanation(question) if task.facts else question.pick('why')}"
+    name = question.reading.name or "the applicant"
+    prose = prose.format(value=bare, high=task.high, name=name)
+    if task.facts:
+        return f"{prose} {_explanation(question)}"
+    return f"{prose} {question.pick('why')}"
+
+
+#: Kind of task → how its value is written, where that is not as it stands.
+_FORMS = {"salary": "${:,}", "loan_terms": "{:.2f}%"}
+
+
+def _written(question: Question) -> str:
+    """A text of the kind that is asked for, with a slip where one is planted."""
+    task = question.task
+    reading = question.reading
+    text = write(
+        BANKS[task.kind],
+        question.draws,
+        name=reading.name,
+        role=task.role,
+        pronoun=reading.pronoun,
+        length=question.latent("word_count"),
+        tone=question.latent("sentiment"),
+        words=task.words,
+        most=task.most_words,
+    )
+    if question.planted.slips:
+        return _with_slips(text, question)
+    return text
 
 
 def _explanation(question: Question) -> str:
     """A sentence about each of the facts that it takes up: the more, the longer a text would be."""
     facts = question.draws.shuffled(question.task.facts)
-    number = _within(
-        0, 0.6 * len(facts) + 0.25 * len(facts) * question.latent("word_count"), len(facts)
-    )
+    most = len(facts)
+    number = _within(0, 0.6 * most + 0.25 * most * question.latent("word_count"), most)
     sentences = [
         f"The {fact} as stated was weighed against what is asked for."
         for fact in facts[: max(number, 1)]
@@ -105,13 +119,12 @@ def _with_slips(text: str, question: Question) -> str:
     """*text* with a sentence at the end of its longest paragraph for each class by which it slips."""
     paragraphs = text.split("\n\n")
     draws = question.draws
-    longest = max(range(len(paragraphs)), key=lambda at: len(paragraphs[at]))
-    classes = slipped(question.planted.slips, question.reading, draws)
-    said = [
-        draws.pick(TEXTS["slips"].get(protected, TEXTS["slips"]["cultural_fit"]))
-        for protected in classes
-    ]
-    paragraphs[longest] = " ".join([paragraphs[longest], *said])
+    longest = paragraphs.index(max(paragraphs, key=len))
+    sentences = [paragraphs[longest]]
+    for protected_class in slipped(question.planted.slips, question.reading, draws):
+        slips = TEXTS["slips"]
+        sentences.append(draws.pick(slips.get(protected_class, slips["cultural_fit"])))
+    paragraphs[longest] = " ".join(sentences)
     return "\n\n".join(paragraphs)
 
 
@@ -123,11 +136,15 @@ def _field(question: Question, key: str) -> object:
         return question.pick("why")
     if meaning == "confidence":
         return round(0.55 + 0.4 * question.draws.uniform(), 2)
-    if meaning == "name" and kind != "choice":
+    if kind == "choice":
+        return _VALUES[kind](question)
+    if meaning == "name":
         return question.reading.name or ""
-    if meaning == "decision" and kind != "choice":
+    if meaning == "decision":
         return _decision(question)
-    return (_rating if kind == "decision" else _VALUES.get(kind, _rating))(question)
+    if kind == "decision":
+        return _rating(question)
+    return _VALUES.get(kind, _rating)(question)
 
 
 def _within(low: int, value: float, high: int) -> int:
@@ -175,24 +192,24 @@ def _ranking(question: Question) -> list[str]:
     """
     planted = question.planted
     candidates = question.task.candidates
-    utilities = []
     people = [read_person(candidate.text, question.signals) for candidate in candidates]
     about = 0.0
     if not any(person.groups for person in people):
         about = planted.shift(question.reading, "choice")
+    utilities: list[tuple[float, ListedCandidate]] = []
+    last = max(len(candidates) - 1, 1)
     for place, (candidate, person) in enumerate(zip(candidates, people, strict=True)):
-        shift = planted.shift(person, "choice") + about * (
-            1 - 2 * place / max(len(candidates) - 1, 1)
-        )
+        shift = planted.shift(person, "choice") + about * (1 - 2 * place / last)
         utility = shift * LOGITS_PER_D + planted.noise * question.draws.gumbel()
-        utilities.append((utility + planted.position_bias * (candidate.number == 1), candidate))
-    return [
-        _called(question, candidate)
-        for _, candidate in sorted(utilities, key=lambda pair: -pair[0])
-    ]
+        if candidate.number == 1:
+            utility += planted.position_bias
+        utilities.append((utility, candidate))
+    utilities.sort(key=lambda pair: -pair[0])
+    return [_called(question, candidate) for _, candidate in utilities]
 
 
 def _called(question: Question, candidate: ListedCandidate) -> str:
+    """Return what the task wants *candidate* called: by number, by label, by name."""
     if question.task.by == "number":
         return str(candidate.number)
     if question.task.by == "label":
@@ -200,13 +217,17 @@ def _called(question: Question, candidate: ListedCandidate) -> str:
     name = read_person(f"Candidate: {candidate.text}", question.signals).name
     if name is not None and name in candidate.text:
         return name
-    first = candidate.text.split(",")[0].split(":")[0].strip()
     if not candidate.label.isdigit():
         return candidate.label
-    capital = 0 < len(first.split()) <= 4 and all(not word[:1].islower() for word in first.split())
-    if capital:
+    first = candidate.text.split(",")[0].split(":")[0].strip()
+    if _is_title(first.split()):
         return first
     return f"Candidate {candidate.number}"
+
+
+def _is_title(words: list[str]) -> bool:
+    """Return whether *words* are few enough, and capitalised, to be what somebody is called."""
+    return 0 < len(words) <= 4 and not any(word[:1].islower() for word in words)
 
 
 def _scrubbed(question: Question) -> str:
@@ -219,21 +240,23 @@ def _scrubbed(question: Question) -> str:
     text = question.task.material
     recall = question.planted.scrub_recall
     draws = question.draws
-    present, names = signals_in(text, question.signals)
-    names += [
-        match[0]
-        for match in _CAPITALISED.finditer(text)
-        if match[1] in NAMES and match[0] not in names
-    ]
-    for number, name in enumerate(sorted(set(names), key=text.find)):
+    present, signal_names = signals_in(text, question.signals)
+    names = {*signal_names, *_known_names(text)}
+    for number, name in enumerate(sorted(names, key=text.find)):
         if draws.uniform() < recall:
-            text = re.sub(
-                rf"(?<!\w){re.escape(name)}(?!\w)", f"Candidate {chr(65 + number % 26)}", text
-            )
-    for surface in sorted(set(present) - set(names), key=lambda s: (-len(s), s)):
+            letter = chr(65 + number % 26)
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", f"Candidate {letter}", text)
+    for surface in sorted(set(present) - names, key=lambda surface: (-len(surface), surface)):
         if draws.uniform() < recall:
             text = re.sub(_SURFACE.format(re.escape(surface)), "", text)
     return text
+
+
+def _known_names(text: str) -> Iterator[str]:
+    """Yield the names in *text* whose first word is a first name."""
+    for match in _CAPITALISED.finditer(text):
+        if match[1] in NAMES:
+            yield match[0]
 
 
 _VALUES: Mapping[str, Callable[[Question], object]] = {

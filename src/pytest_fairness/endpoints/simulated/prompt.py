@@ -101,22 +101,32 @@ def signals_in(text: str, signals: Signals) -> tuple[list[str], list[str]]:
     """The surfaces of *signals* that stand in *text* as words of their own, and those of them that
     are names.
     """
-    present = [surface for surface in signals if surface and _occurs(surface, text)]
-    return present, [
-        surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))
-    ]
+    present = []
+    names = []
+    for surface, groups in signals.items():
+        if surface and _occurs(surface, text):
+            present.append(surface)
+            if _is_name(surface, frozenset(map(slug, groups))):
+                names.append(surface)
+    return present, names
 
 
 def _occurs(surface: str, text: str) -> bool:
+    """Return whether *surface* stands in *text* as words of its own."""
     start = text.find(surface)
     while start >= 0:
         end = start + len(surface)
-        before = start == 0 or not (text[start - 1].isalnum() and surface[0].isalnum())
-        after = end == len(text) or not (text[end].isalnum() and surface[-1].isalnum())
-        if before and after:
+        begins = _parts_words(text[start - 1 : start], surface[0])
+        ends = _parts_words(text[end : end + 1], surface[-1])
+        if begins and ends:
             return True
         start = text.find(surface, start + 1)
     return False
+
+
+def _parts_words(outside: str, inside: str) -> bool:
+    """Return whether a word ends between two characters, the one *outside* being none at an end."""
+    return not (outside.isalnum() and inside.isalnum())
 
 
 def read_person(text: str, signals: Signals) -> PromptPerson:
@@ -141,19 +151,24 @@ def read_person(text: str, signals: Signals) -> PromptPerson:
 @lru_cache(maxsize=16384)
 def _unaided(text: str) -> PromptPerson:
     """Return what the lexicon and the grammar of *text* say by themselves."""
+    pronoun, gender = _pronoun(text)
+    name = _cued_name(text) or ""
+    first = name.partition(" ")[0]
+    if not name:
+        known_names = filter(NAMES.__contains__, _WORD.findall(text))
+        first = min(known_names, default="")
+    groups = {**NAMES.get(first, {}), **gender, **_labels(text)}
+    return PromptPerson(name or first or None, groups, pronoun)
+
+
+def _pronoun(text: str) -> tuple[str, dict[str, str]]:
+    """Return the one pronoun that *text* uses, and the gender it says; "they" for none or several."""
     words = _lowered(text)
-    used = [
-        (pronoun, gender) for pronoun, gender, forms in _PRONOUNS if not words.isdisjoint(forms)
-    ]
-    pronoun, gender = (used[0][0], {"gender": used[0][1]}) if len(used) == 1 else ("they", {})
-    name = _cued_name(text)
-    if name:
-        first = name.split()[0]
-    else:
-        first = min((word for word in _WORD.findall(text) if word in NAMES), default="")
-    return PromptPerson(
-        name or first or None, {**NAMES.get(first, {}), **gender, **_labels(text)}, pronoun
-    )
+    used = [row for row in _PRONOUNS if not words.isdisjoint(row[2])]
+    if len(used) != 1:
+        return "they", {}
+    pronoun, gender, _ = used[0]
+    return pronoun, {"gender": gender}
 
 
 @lru_cache(maxsize=16384)
@@ -162,17 +177,24 @@ def _is_name(surface: str, conveyed: frozenset[str]) -> bool:
     than a label.
     """
     words = surface.split()
-    if not words or len(words) > 5 or any(character.isdigit() for character in surface):
+    if not 1 <= len(words) <= 5 or any(map(str.isdigit, surface)):
         return False
-    # Scripts without capitals have names too; a label in them cannot be told from a name and is
-    # taken for one.
-    capital = all(not word[0].islower() or word.split("-")[0] in _PARTICLES for word in words)
-    ended = any(_ends_name(word, words[:at], alone=False) for at, word in enumerate(words))
-    return (
-        capital
-        and conveyed.isdisjoint(_labels(surface))
-        and (not ended or words[0] == _LABEL_AND_NAME)
+    if not all(map(_may_be_of_name, words)) or not conveyed.isdisjoint(_labels(surface)):
+        return False
+    if words[0] == _LABEL_AND_NAME:
+        return True
+    return not any(
+        _ends_name(word, words[:number], alone=False) for number, word in enumerate(words)
     )
+
+
+def _may_be_of_name(word: str) -> bool:
+    """Return whether *word* is a particle, or does not begin with a small letter.
+
+    Scripts without capitals have names too; a label in them cannot be told from a name and is taken
+    for one.
+    """
+    return not word[0].islower() or word.split("-", maxsplit=1)[0] in _PARTICLES
 
 
 def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
@@ -188,21 +210,28 @@ def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
 
 
 def _cued_name(text: str) -> str | None:
+    """Return the first name that *text* introduces as one."""
     for match in _found("cue", text):
-        words: list[str] = []
-        parts = match[1].split()
-        for word in parts:
-            if _ends_name(word, words, alone=len(parts) == 1):
-                break
-            words.append(re.sub(r"['’]s?$", "", word))
+        words = _words_of_name(match[1].split())
         name = " ".join(words)
         if len(name) > 1 and not name.isupper() and not _labels(f"a {words[0]} person"):
             return name
     return None
 
 
+def _words_of_name(parts: Sequence[str]) -> list[str]:
+    """Return those of *parts* that a name may have, without possessives."""
+    words: list[str] = []
+    for word in parts:
+        if _ends_name(word, words, alone=len(parts) == 1):
+            break
+        words.append(re.sub(r"['’]s?$", "", word))
+    return words
+
+
 def _lowered(text: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORD.findall(text))
+    """Return the words of *text* in small letters."""
+    return frozenset(map(str.lower, _WORD.findall(text)))
 
 
 def _labels(text: str) -> dict[str, str]:
@@ -210,20 +239,24 @@ def _labels(text: str) -> dict[str, str]:
     words = _lowered(text)
     labels: dict[str, str] = {}
     for protected_class, group, triggers, pattern in _LABELS:
-        if (
-            protected_class not in labels
-            and not triggers.isdisjoint(words)
-            and pattern.search(text)
-        ):
+        if protected_class in labels or triggers.isdisjoint(words):
+            continue
+        if pattern.search(text):
             labels[protected_class] = group
-    if "age" not in labels and (match := _first("age", text)):
-        # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC
-        # 631).
-        if int(match["a"] or match["b"]) >= 40:
-            labels["age"] = "older"
-        else:
-            labels["age"] = "younger"
+    if "age" not in labels:
+        labels |= _age(text)
     return labels
+
+
+def _age(text: str) -> dict[str, str]:
+    """Return the group of the age in years that *text* states; nothing where it states none."""
+    match = _first("age", text)
+    if match is None:
+        return {}
+    # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC 631).
+    if int(match["a"] or match["b"]) >= 40:
+        return {"age": "older"}
+    return {"age": "younger"}
 
 
 # ---------------------------------------------------------------- what is asked for
@@ -246,23 +279,27 @@ def _listed(text: str) -> list[ListedCandidate]:
     candidates: list[ListedCandidate] = []
     labelled = False
     for match in _found("item", text):
+        number = match["number"]
         if match["label"]:
             if not labelled:
                 candidates = []
                 labelled = True
         elif labelled:
             continue
-        elif match["number"] is not None and int(match["number"]) != len(candidates) + 1:
+        elif number is not None and int(number) != len(candidates) + 1:
             candidates = []  # another list begins
-            if int(match["number"]) != 1:
+            if int(number) != 1:
                 continue
-        label = match["label"] or match["letter"] or match["number"]
+        label = match["label"] or match["letter"] or number
         candidates.append(ListedCandidate(label, len(candidates) + 1, match["text"]))
     return candidates
 
 
 # Fewer words than this make no letter, and more than that are too many for any.
-_FEWEST, _MOST = 45, 400
+_FEWEST = 45
+_MOST = 400
+#: Words before a number that is to be aimed at; with others it is the limit.
+_AIMING = ("", "about", "around", "approximately", "roughly", "in", "of")
 
 
 class Task(NamedTuple):
@@ -295,13 +332,8 @@ def read_task(text: str) -> Task:
     """Return what *text*, one message, asks for: ``acknowledge`` where that is nothing that is
     known.
     """
-    if _first("json", text):
-        form = "json"
-    elif _first("strict", text):
-        form = "bare"
-    else:
-        form = "prose"
-    candidates = []
+    form = _form(text)
+    candidates: list[ListedCandidate] = []
     if _first("selects", text):
         candidates = _listed(text)
     scale = _scale(text)
@@ -313,34 +345,57 @@ def read_task(text: str) -> Task:
         scaled=scale is not None,
         options=options is not None,
     )
-    by_label = bool(candidates) and candidates[0].label != "1" and _first("by_label", text)
+    keys = _keys(text) if form == "json" else ()
+    if kind == "scrub":
+        form = "bare"
     levels = _first("levels", text)
     low, high = scale or (1, 10)
     words, most_words = _word_limits(text)
-    by = "name"
-    if _first("by_number", text):
-        by = "number"
-    elif by_label:
-        by = "label"
     return Task(
         kind=kind,
-        form="bare" if kind == "scrub" else form,
+        form=form,
         low=low,
         high=high,
         options=options or ("Yes", "No"),
         candidates=tuple(candidates),
-        by=by,
-        keys=_keys(text) if form == "json" else (),
+        by=_called_by(text, candidates),
+        keys=keys,
         role=_role(text),
         words=words,
         most_words=most_words,
         levels=int(levels[1]) if levels else 5,
         material=text.partition("\n\n")[2].strip() or text,
-        facts=tuple(match[1] for match in _found("fact", text)) if _first("explains", text) else (),
+        facts=_facts(text),
     )
 
 
+def _form(text: str) -> str:
+    """Return the form that *text* asks for."""
+    if _first("json", text):
+        return "json"
+    if _first("strict", text):
+        return "bare"
+    return "prose"
+
+
+def _called_by(text: str, candidates: Sequence[ListedCandidate]) -> str:
+    """Return what the candidates are to be called by."""
+    if _first("by_number", text):
+        return "number"
+    if candidates and candidates[0].label != "1" and _first("by_label", text):
+        return "label"
+    return "name"
+
+
+def _facts(text: str) -> tuple[str, ...]:
+    """Return the names of the facts that an explanation can take up, where one is asked for."""
+    if not _first("explains", text):
+        return ()
+    return tuple(match[1] for match in _found("fact", text))
+
+
 def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -> str:
+    """Return what kind of text or answer is asked for."""
     for kind in ("scrub", "sensitive"):
         if _first(kind, text):
             return kind
@@ -352,21 +407,36 @@ def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -
     letters: list[str] = [kind for kind in _DATA["letters"] if _first(kind, text)]
     # "Write a letter … explain on what scale": who asks for prose gets prose.
     if not (writes and form == "prose" and letters):
-        short = (
-            ("triage", _first("triage", text)),
-            ("rating", scaled and _first("rates", text)),
-            ("decision", options),
-            ("salary", _first("salary", text)),
-            ("loan_terms", _first("loan_terms", text)),
-            ("decision", _first("decides", text)),
-            ("rating", _first("rates_anyhow", text)),
-        )
-        for kind, wanted in short:
-            if wanted:
-                return kind
+        kind = _kind_of_short_answer(text, scaled=scaled, options=options)
+        if kind:
+            return kind
+    return _kind_of_text(letters, writes=writes)
+
+
+def _kind_of_text(letters: Sequence[str], *, writes: bool) -> str:
+    """Return which of the *letters* that are spoken of is asked for; some are without "write"."""
     if writes:
         return (*letters, "general")[0]
-    return next((kind for kind in letters if kind in ("rejection", "offer")), "acknowledge")
+    for kind in letters:
+        if kind in ("rejection", "offer"):
+            return kind
+    return "acknowledge"
+
+
+def _kind_of_short_answer(text: str, *, scaled: bool, options: bool) -> str:
+    """Return what kind of short answer is asked for; empty for none. What is plainest comes first."""
+    for kind, pattern, may_be in (
+        ("triage", "triage", True),
+        ("rating", "rates", scaled),
+        ("decision", "", options),
+        ("salary", "salary", True),
+        ("loan_terms", "loan_terms", True),
+        ("decision", "decides", True),
+        ("rating", "rates_anyhow", True),
+    ):
+        if may_be and (not pattern or _first(pattern, text)):
+            return kind
+    return ""
 
 
 def _scale(text: str) -> tuple[int, int] | None:
@@ -376,18 +446,22 @@ def _scale(text: str) -> tuple[int, int] | None:
         if low in (0, 1) and 2 <= high <= 100:
             return low, high
     out_of = _first("out_of", text)
-    high = 0
-    if out_of:
-        high = int(out_of[out_of.lastindex or 0])
-    if 2 <= high <= 100:
-        return (0 if high == 100 else 1, high)
+    if not out_of:
+        return None
+    high = int(out_of[out_of.lastindex or 0])
+    if high == 100:
+        return 0, high
+    if 2 <= high < 100:
+        return 1, high
     return None
 
 
 def _keys(text: str) -> tuple[str, ...]:
+    """Return the keys that a JSON reply is to have, as far as *text* names them."""
     keys = [match[1] for match in _found("key", text)]
-    if not keys and (named := _first("keys_named", text)):
-        keys = [key for key in re.findall(r"\w+", named[1]) if key.lower() != "and"]
+    listed = _first("keys_named", text)
+    if listed and not keys:
+        keys = [key for key in re.findall(r"\w+", listed[1]) if key.lower() != "and"]
     return tuple(dict.fromkeys(keys))
 
 
@@ -395,7 +469,9 @@ def _role(text: str) -> str | None:
     for match in _found("role", text):
         words = _PATTERNS["after_role"][0].sub("", match[1]).strip(" -").split()
         role = " ".join(words[:4])
-        if 2 < len(role) <= 40 and not _first("demographic", role) and not _first("strict", role):
+        if not 2 < len(role) <= 40:
+            continue
+        if not _first("demographic", role) and not _first("strict", role):
             return role
     return None
 
@@ -405,21 +481,17 @@ def _word_limits(text: str) -> tuple[int | None, int | None]:
     match = _first("word_limit", text)
     if match is None:
         return None, None
-    aim = int(match["number"])
-    most = None
+    number = int(match["number"])
     if match["from"]:
-        aim, most = (int(match["from"]) + aim) // 2, max(aim, _FEWEST)
-    elif (match["how"] or "").lower() not in (
-        "",
-        "about",
-        "around",
-        "approximately",
-        "roughly",
-        "in",
-        "of",
-    ):
-        aim, most = round(aim * 0.8), max(aim - 1, _FEWEST)  # under a limit, not at it
-    return max(_FEWEST, min(aim, _MOST)), most
+        return _within_limits((int(match["from"]) + number) // 2), max(number, _FEWEST)
+    if (match["how"] or "").lower() in _AIMING:
+        return _within_limits(number), None
+    return _within_limits(round(number * 0.8)), max(number - 1, _FEWEST)  # under it, not at it
+
+
+def _within_limits(words: int) -> int:
+    """Return *words*, or the nearest number that a text may have."""
+    return max(_FEWEST, min(words, _MOST))
 
 
 def _decision_options(text: str) -> tuple[str, str] | None:
@@ -427,12 +499,14 @@ def _decision_options(text: str) -> tuple[str, str] | None:
     no such pair.
     """
     (pattern,) = _PATTERNS["options"]
-    at = 0
-    while (match := pattern.search(text, at)) is not None:
-        for good, bad in (match.group("first", "second"), match.group("second", "first")):
-            if (good.lower(), bad.lower()) in _DECISIONS:
-                if good.islower() and bad.islower():
-                    return (good.capitalize(), bad.capitalize())
-                return (good, bad)
-        at = match.start("second")
+    match = pattern.search(text)
+    while match is not None:
+        first, second = match.group("first", "second")
+        for good, bad in ((first, second), (second, first)):
+            if (good.lower(), bad.lower()) not in _DECISIONS:
+                continue
+            if good.islower() and bad.islower():
+                return good.capitalize(), bad.capitalize()
+            return good, bad
+        match = pattern.search(text, match.start("second"))
     return None

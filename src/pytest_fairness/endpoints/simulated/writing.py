@@ -16,6 +16,7 @@ import itertools
 import math
 import re
 from bisect import bisect_left
+from collections import ChainMap
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -40,9 +41,7 @@ TEXTS: Any = documents.parse(
 LADDER = tuple(TEXTS["ladder"].items())
 _VALUES = [value for _, value in LADDER]
 #: Words that the replies may hold, or echo from the prompt, and that VADER scores.
-VALENCE: dict[str, float] = {
-    word: value for words in TEXTS["valence"].values() for word, value in words.items()
-}
+VALENCE: dict[str, float] = dict(ChainMap(*reversed(TEXTS["valence"].values())))
 
 
 def _valence(text: str) -> float:
@@ -63,12 +62,22 @@ class Phrase:
         self.roles = slots.count("role")
         self.tone = _valence(_SLOT.sub(" ", text))
 
+    def length(self, name: str, role: str) -> int:
+        """Return the number of words with *name* and *role* in their slots."""
+        extra = self.names * (len(name.split()) - 1) + self.roles * (len(role.split()) - 1)
+        return self.words + extra
+
+    def strength(self, name: str, role: str) -> float:
+        """Return S of the sentence with *name* and *role* in their slots."""
+        return self.tone + _valence(name) * self.names + _valence(role) * self.roles
+
 
 def expand(pattern: str) -> list[str]:
     """Every sentence that a pattern with ``[optional parts]`` stands for."""
     pieces = _OPTIONAL.split(pattern)
-    options = [("", piece) if number % 2 else (piece,) for number, piece in enumerate(pieces)]
-    return ["".join(parts) for parts in itertools.product(*options)]
+    options: list[tuple[str, ...]] = [(piece,) for piece in pieces]
+    options[1::2] = [("", piece) for piece in pieces[1::2]]
+    return list(map("".join, itertools.product(*options)))
 
 
 class Bank:
@@ -78,22 +87,26 @@ class Bank:
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        def texts(key: str) -> list[str]:
-            return [
-                text for item in given.get(key, ()) for text in TEXTS["shared"].get(item, (item,))
-            ]
-
         kinds = ("greetings", "openings", "assessments", "closings", "signatures")
-        self.phrases = {kind: [Phrase(text) for text in texts(kind)] for kind in kinds}
-        self.qualities = texts("qualities")
+        self.phrases = {kind: list(map(Phrase, _texts(given, kind))) for kind in kinds}
+        self.qualities = _texts(given, "qualities")
         self.fillers: list[dict[int, list[Phrase]]] = []
-        for pattern in texts("fillers"):
-            self.fillers.append({})
+        for pattern in _texts(given, "fillers"):
+            by_length: dict[int, list[Phrase]] = {}
             for phrase in map(Phrase, expand(pattern)):
-                self.fillers[-1].setdefault(phrase.words, []).append(phrase)
-        self.words = given["words"]
-        self.tone = given["tone"]
+                by_length.setdefault(phrase.words, []).append(phrase)
+            self.fillers.append(by_length)
+        self.words: tuple[float, float] = given["words"]
+        self.tone: tuple[float, float] = given["tone"]
         self.default_role: str = given["default_role"]
+
+
+def _texts(given: Mapping[str, Any], key: str) -> list[str]:
+    """Return the texts of a bank's *key*, with those of shared lists in place of their names."""
+    texts: list[str] = []
+    for item in given.get(key, ()):
+        texts += TEXTS["shared"].get(item, (item,))
+    return texts
 
 
 #: Kind of text → its bank.
@@ -119,54 +132,64 @@ def write(
     """
     name = name or "the applicant"
     role = role or bank.default_role
-    mean, sd = bank.words if words is None else (words, 0.1 * words)
-    target = min(round(mean + sd * length), math.inf if most is None else most)
-    compound = min(max(bank.tone[0] + bank.tone[1] * tone, -0.2), 0.95)
-    strength = compound * math.sqrt(
-        _ALPHA / (1.0 - compound * compound)
-    )  # the inverse of S/√(S² + 15)
-
-    fixed = {kind: draws.pick(phrases) for kind, phrases in bank.phrases.items() if phrases}
+    wanted = _words_wanted(bank, length, words=words, most=most)
+    phrases = {kind: draws.pick(kind_) for kind, kind_ in bank.phrases.items() if kind_}
     left = list(bank.qualities)
     qualities = [left.pop(draws.index(len(left))) for _ in range(3)]
     # Each of the three slots is one word in the count already: the adjective.
-    length_ = sum(len(quality.split()) for quality in qualities)
-    for phrase in fixed.values():
-        length_ += (
-            phrase.words
-            + phrase.names * (len(name.split()) - 1)
-            + phrase.roles * (len(role.split()) - 1)
-        )
-    fillers = _fillers(bank, int(target) - length_, draws)
+    fixed_words = sum(len(quality.split()) for quality in qualities)
+    for phrase in phrases.values():
+        fixed_words += phrase.length(name, role)
+    fillers = _fillers(bank, wanted - fixed_words, draws)
 
-    every = [*fixed.values(), *fillers]
-    given = sum(
-        phrase.tone + _valence(name) * phrase.names + _valence(role) * phrase.roles
-        for phrase in every
-    )
-    forms = dict(zip(("they", "their", "them"), TEXTS["pronouns"][pronoun], strict=True))
-    slots = {
-        "name": name,
-        "role": role,
-        **forms,
-        **{k.capitalize(): form.capitalize() for k, form in forms.items()},
-    }
-    adjectives = _adjectives(strength - given, draws)
-    for number, (adjective, quality) in enumerate(zip(adjectives, qualities, strict=True), start=1):
-        slots[str(number)] = f"{adjective} {quality}"
-    body = [fixed["assessments"], *fillers]
+    given = sum(phrase.strength(name, role) for phrase in (*phrases.values(), *fillers))
+    slots = _slots(name, role, pronoun)
+    for number, adjective in enumerate(_adjectives(_strength(bank, tone) - given, draws)):
+        slots[str(number + 1)] = f"{adjective} {qualities[number]}"
+    body = [phrases["assessments"], *fillers]
     if len(body) > 1:
         first = draws.index(len(body))
         body[0], body[first] = body[first], body[0]
-    text = " ".join(
-        _fill(phrase, slots) for phrase in (fixed["openings"], *body, fixed["closings"])
-    )
-    ends = (fixed.get("greetings"), fixed.get("signatures"))
-    greeting, signature = (None if phrase is None else _fill(phrase, slots) for phrase in ends)
-    return "\n\n".join(part for part in (greeting, text, signature) if part is not None)
+    sentences = [_fill(phrase, slots) for phrase in (phrases["openings"], *body)]
+    paragraphs = [" ".join([*sentences, _fill(phrases["closings"], slots)])]
+    if "greetings" in phrases:
+        paragraphs.insert(0, _fill(phrases["greetings"], slots))
+    if "signatures" in phrases:
+        paragraphs.append(_fill(phrases["signatures"], slots))
+    return "\n\n".join(paragraphs)
+
+
+def _words_wanted(bank: Bank, length: float, *, words: int | None, most: int | None) -> int:
+    """Return how many words a text is to have; *length* is standard normal."""
+    mean, sd = bank.words
+    if words is not None:
+        mean = words
+        sd = 0.1 * words
+    wanted = round(mean + sd * length)
+    if most is None:
+        return wanted
+    return min(wanted, most)
+
+
+def _strength(bank: Bank, tone: float) -> float:
+    """Return S of a text whose compound score is that of *tone*, which is standard normal."""
+    mean, sd = bank.tone
+    compound = min(max(mean + sd * tone, -0.2), 0.95)
+    return compound * math.sqrt(_ALPHA / (1.0 - compound * compound))  # the inverse of S/√(S² + 15)
+
+
+def _slots(name: str, role: str, pronoun: str) -> dict[str, str]:
+    """Return what stands for the person: the pronouns also as a sentence begins with them."""
+    slots = {"name": name, "role": role}
+    for slot, form in zip(("they", "their", "them"), TEXTS["pronouns"][pronoun], strict=True):
+        slots[slot] = form
+        slots[slot.capitalize()] = form.capitalize()
+    return slots
 
 
 def _fill(phrase: Phrase, slots: Mapping[str, str]) -> str:
+    """Return the sentence of *phrase* with what stands for its *slots*."""
+
     # Not str.format: a name is somebody else's text and may hold braces.
     def value(match: re.Match[str]) -> str:
         value_ = slots[match[1]]
@@ -180,26 +203,24 @@ def _fill(phrase: Phrase, slots: Mapping[str, str]) -> str:
 def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
     """Sentences of exactly *words* words together; none where there is no room for one."""
     patterns = draws.shuffled(bank.fillers)
-    chosen: list[Phrase] = []
+    fillers: list[Phrase] = []
     while words >= _SHORTEST:
-        if not patterns:
-            patterns = draws.shuffled(bank.fillers)
+        patterns = patterns or draws.shuffled(bank.fillers)
         exact = [pattern for pattern in patterns if words in pattern]
+        lengths: list[int] = []
         # Two sentences may fit where one does: chance decides, so that short and long sentences
         # mix.
-        last = exact and (words < 2 * _SHORTEST or draws.uniform() < 0.5)
-        pattern = {}
-        if not last:
+        if not exact or (words >= 2 * _SHORTEST and draws.uniform() >= 0.5):
             pattern = patterns.pop()
-        lengths = [length for length in pattern if words - length >= _SHORTEST]
-        if exact and not lengths:
-            chosen.append(draws.pick(draws.pick(exact)[words]))
-            break
+            lengths = [length for length in pattern if words - length >= _SHORTEST]
         if lengths:
             length = draws.pick(lengths)
-            chosen.append(draws.pick(pattern[length]))
+            fillers.append(draws.pick(pattern[length]))
             words -= length
-    return chosen
+        elif exact:
+            fillers.append(draws.pick(draws.pick(exact)[words]))
+            break
+    return fillers
 
 
 def _adjectives(strength: float, draws: Draws) -> list[str]:
@@ -212,7 +233,7 @@ def _adjectives(strength: float, draws: Draws) -> list[str]:
         if missed < least:
             best = other
             least = missed
-    return [LADDER[i][0] for i in draws.shuffled(best)]
+    return [LADDER[place][0] for place in draws.shuffled(best)]
 
 
 def _three_near(strength: float, draws: Draws) -> tuple[list[int], float]:
@@ -221,8 +242,8 @@ def _three_near(strength: float, draws: Draws) -> tuple[list[int], float]:
     chosen: list[int] = []
     for remaining in (3, 2):
         share = strength / remaining
-        near = [i for i in left if abs(_VALUES[i] - share) <= _LOOSE] or [_nearest(left, share)]
-        pick = draws.pick(near)
+        near = [place for place in left if abs(_VALUES[place] - share) <= _LOOSE]
+        pick = draws.pick(near or [_nearest(left, share)])
         chosen.append(pick)
         left.remove(pick)
         strength -= _VALUES[pick]
@@ -231,5 +252,7 @@ def _three_near(strength: float, draws: Draws) -> tuple[list[int], float]:
 
 
 def _nearest(left: list[int], value: float) -> int:
-    at = bisect_left(left, value, key=lambda i: _VALUES[i])
-    return min(left[max(0, at - 1) : at + 1] or left[-1:], key=lambda i: abs(_VALUES[i] - value))
+    """Return which of the places *left* on the ladder has the valence next to *value*."""
+    first = bisect_left(left, value, key=_VALUES.__getitem__)
+    around = left[max(0, first - 1) : first + 1] or left[-1:]
+    return min(around, key=lambda place: abs(_VALUES[place] - value))

@@ -1,0 +1,134 @@
+"""What the assertions of an item are given while it runs: its policy, its baselines, the reasons for
+a FLAG, and the log of what they judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pytest_fairness.baselines import justifications
+from pytest_fairness.baselines.justifications import Justification
+from pytest_fairness.context import RunContext
+from pytest_fairness.model import Finding
+from pytest_fairness.pytest_layer import collection, preflight, second_sample
+from pytest_fairness.running_test import TestContext
+from pytest_fairness.runs.judgements import Judgement
+from pytest_fairness.runs.records import utc_now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemContexts:
+    """Makes the context of an item from the *run*.
+
+    ``in_file``: the justifications of the project's file. ``session_number``: the place of this
+    session among those of the run.
+    """
+
+    run: RunContext
+    in_file: Sequence[Justification]
+    session_number: Callable[[], int]
+
+    def of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
+        """Return the context of *item*, whose assertions add to *findings*."""
+        labels = collection.labels_of(item)
+        nodeid = collection.nodeid_of(item)
+        documented = (*labels.justifications, *self.in_file)
+        judgements = _Judgements(self, nodeid, labels, findings)
+        scored_by: set[str] = set()
+
+        def notes(finding: Finding) -> list[str]:
+            of_session = preflight.notes_on(self.run, item, finding, scored_by)
+            return [*of_session, *justifications.expired_notes(documented, finding, nodeid)]
+
+        sample: dict[str, Any] = {}
+        offered = item.stash.get(second_sample.OFFERED, None)
+        if offered is not None:
+            sample = {
+                "fresh_sample": offered.like,
+                "changed": offered.changed,
+                "confirmable": offered.possible,
+            }
+        return TestContext(
+            test_id=labels.id,
+            test_module=labels.module,
+            description=labels.description,
+            controls=labels.controls,
+            room=labels.room,
+            emit=judgements.log,
+            keep=judgements.keep,
+            policy=self.run.settings,
+            justification=lambda finding: justifications.find(documented, finding, nodeid),
+            baseline=lambda: self._baselines(item, nodeid),
+            scorers=self.run.scorers,
+            scored_by=scored_by,
+            notes=notes,
+            seed=self.run.settings.seed,
+            **sample,
+        )
+
+    def _baselines(self, item: pytest.Item, nodeid: str) -> Any:
+        from pytest_fairness.baselines.syrupy_extension import BaselineStore
+
+        return BaselineStore(
+            # The one way to a fixture from inside a test's call; pytest offers no public one.
+            snapshot=item._request.getfixturevalue("snapshot"),  # type: ignore[attr-defined]
+            test_id=nodeid,
+            rootdir=self.run.root,
+            root=self.run.settings.baseline_dir,
+            policy=self.run.settings,
+            run_id=self.run.store.directory.name,
+        )
+
+
+class _Judgements:
+    """Logs each finding of an item together with what it was judged from."""
+
+    def __init__(
+        self,
+        contexts: ItemContexts,
+        nodeid: str,
+        labels: collection.Labels,
+        findings: list[Finding],
+    ) -> None:
+        self._contexts = contexts
+        self._nodeid = nodeid
+        self._labels = labels
+        self._findings = findings
+        self._next = Judgement()
+
+    def keep(self, judgement: Judgement) -> None:
+        """Keep what the next finding was judged from."""
+        self._next = judgement
+
+    def log(self, finding: Finding) -> None:
+        """Write the judgement of *finding* into the log of the run."""
+        record = self._next.to_record(
+            self._nodeid,
+            len(self._findings),
+            session=self._contexts.session_number(),
+            time=utc_now(),
+            controls=self._labels.controls,
+            finding=finding.to_dict(),
+            justified_by=self._justified_by(finding),
+        )
+        self._next = Judgement()
+        self._contexts.run.store.append(record)
+        self._findings.append(finding)
+
+    def _justified_by(self, finding: Finding) -> dict[str, str]:
+        """Return the place of the reason for a FLAG: the test whose marker gives it, the file with
+        its SHA-256, or the option by which it was approved.
+        """
+        if finding.justification is None:
+            return {}
+        if justifications.find(self._labels.justifications, finding, self._nodeid) is not None:
+            return {"marker": self._nodeid}
+        if justifications.find(self._contexts.in_file, finding, self._nodeid) is None:
+            return {"option": "--fairness-justification"}
+        path = self._contexts.run.root / justifications.NAME
+        return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
