@@ -317,6 +317,7 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     table = judged.table
     names, value, low, high, worse_off = _effects_shown(judged, rule)
     lows, highs = shown(value, low, high)
+    statistics: Sequence[dict[str, JSON]] = []
     if member.report is None:
         statistics = _statistics(member, table)
     else:

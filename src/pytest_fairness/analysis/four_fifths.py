@@ -19,10 +19,10 @@ from pytest_fairness.analysis.policy import (
     about_names,
     capped,
     first_match,
+    judge_ratio,
     undecided,
     verdict_by,
 )
-from pytest_fairness.analysis.policy import judge_ratio as decide
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -77,6 +77,8 @@ if TYPE_CHECKING:
 
 
 HIGHEST = "highest"
+decide = judge_ratio
+"""As the selection benchmark imports it."""
 
 
 def analyze_four_fifths(
@@ -213,7 +215,7 @@ class _RatioRule:
                 Reason.RAGGED,
                 "both groups in every block, or block=None if blocks mean nothing here",
             )
-        decision = decide(
+        decision = judge_ratio(
             ratio,
             float(table.corrected[place]),
             alpha=rule.alpha,

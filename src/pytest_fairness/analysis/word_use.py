@@ -73,15 +73,15 @@ def analyze_words(
     return kept.reset_index(drop=True)
 
 
-class _Counted(NamedTuple):
+class _WordCounts(NamedTuple):
     """In how many documents each word stands, and how often it is used."""
 
     documents: Counter[str]
     uses: Counter[str]
 
 
-def _counted(texts: Sequence[str]) -> _Counted:
-    counted = _Counted(Counter(), Counter())
+def _counted(texts: Sequence[str]) -> _WordCounts:
+    counted = _WordCounts(Counter(), Counter())
     for text in texts:
         words = [word.lower() for word in _WORD.findall(text)]
         counted.uses.update(words)
