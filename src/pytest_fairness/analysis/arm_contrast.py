@@ -21,7 +21,7 @@ from pytest_fairness.analysis.policy import (
     judge_changes,
 )
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import check_level, read
+from pytest_fairness.analysis.reading import Reading, check_level, read
 from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Verdict
@@ -105,9 +105,7 @@ def analyze_arms(
         raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
     else:
         reading = read(labelled, outcome, kind, None, scorers)
-        if reading.values.kind is OutcomeKind.CATEGORICAL:
-            what = f"outcome {reading.name!r} is categorical"
-            raise UsageError(f"{what}: a difference between arms needs numbers or yes/no")
+        _refuse_labels(reading)
         trials = partial(score_trials, reading=reading, by=seats, cluster=cluster, blocks=blocks)
     whole = data = trials(labelled, arms)
     detail: list[JudgedPair] = []
@@ -180,6 +178,13 @@ def _check_arms(
             )
     if treated == control:
         raise UsageError(f"treated and control are both {treated!r}: a contrast needs two arms")
+
+
+def _refuse_labels(reading: Reading) -> None:
+    """Raise UsageError where *reading* is of labels."""
+    if reading.values.kind is OutcomeKind.CATEGORICAL:
+        what = f"outcome {reading.name!r} is categorical"
+        raise UsageError(f"{what}: a difference between arms needs numbers or yes/no")
 
 
 def _check_classes(classes: Mapping[str, str], labels: Sequence[str]) -> None:

@@ -11,12 +11,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.words import percent
 
+#: Pairs, and needs, that are named.
+_NAMED = 3
 _SAME = {OutcomeKind.NARRATIVE: OutcomeKind.NUMERIC, OutcomeKind.REFUSAL: OutcomeKind.BINARY}
 
 
@@ -38,19 +41,15 @@ def explain(finding: Finding) -> str:
         "block": finding.block,
         **_values(finding),
     }
-    used = list(_sections(finding))
-    confirmation = details.get("confirmation")
-    if used and isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
-        used.append("shared.confirmation")
-    if used and "sensitivity" in details:
-        used.append("shared.sensitivity")
-    parts = (place.partition(".") for place in used)
-    method = [words[section][name].format(**values) for section, _, name in parts]
+    method = []
+    for place in _sections(finding):
+        section, _, name = place.partition(".")
+        method.append(words[section][name].format(**values))
     judged = ""
     if method:
         judged = " ".join(["How this was judged.", *method])
     change = f"What would change the verdict: {_way_out(finding)}."
-    return "\n\n".join(part for part in (finding.sentence, judged, change) if part)
+    return "\n\n".join(filter(None, (finding.sentence, judged, change)))
 
 
 def _values(finding: Finding) -> dict[str, object]:
@@ -115,83 +114,123 @@ _VALUES: dict[str, Callable[[Finding], dict[str, object]]] = {
 }
 
 
-def _sections(finding: Finding) -> Iterator[str]:
+def _sections(finding: Finding) -> list[str]:
     """The words that hold, as places in ``explanations.toml``; none for an assertion of another
     package.
     """
-    details = finding.details
-    pairs = finding.pairs
+    if finding.assertion not in _SECTIONS:
+        return []
+    sections = list(_SECTIONS[finding.assertion](finding))
+    confirmation = finding.details.get("confirmation")
+    if isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
+        sections.append("shared.confirmation")
+    if "sensitivity" in finding.details:
+        sections.append("shared.sensitivity")
+    return sections
+
+
+def _no_disparity(finding: Finding) -> Iterator[str]:
     kind = finding.kind
-    rule = finding.assertion
-    size = finding.family.get("size")
-    method = finding.family.get("method")
-    clusters = "clusters"
-    if kind is OutcomeKind.CATEGORICAL:
-        clusters = "clusters_of_labels"
-    if finding.cluster is None:
-        clusters = "rows"
-    elif pairs and all(pair.scope == "labels" for pair in pairs):
-        clusters = "labels"
-    corrected = {
-        "shared.one_test" if size == 1 else "shared.family": bool(method) and isinstance(size, int)
-    }
-    plain = details.get("mode") != "bare ratio"
+    pairs = finding.pairs
     metrics = {pair.metric for pair in pairs}
-    compared = "pairs"
-    if "friedman" in details:
-        compared = "ranked"
-    if {"conditional_logit", "goodness_of_fit"} & set(details):
-        compared = "among"
-    sections: dict[str, dict[str, bool]] = {
-        "no_disparity": {
-            f"kind.{_SAME.get(kind, kind) if kind else ''}": kind is not None,
-            "shared.jackknife": kind is not OutcomeKind.CATEGORICAL,
-            "shared.refusals": REFUSAL in metrics and finding.outcome != REFUSAL,
-            "shared.no_answer": NO_ANSWER in metrics,
-            f"shared.{clusters}": True,
-            "shared.parts": any("effective_name_parts" in pair.statistics for pair in pairs),
-            **corrected,
-            "shared.d_rule": True,
-            "shared.near": any(
-                "less than 5 points" in note for pair in pairs for note in pair.notes
-            ),
-            "shared.blocks": "by_block" in details,
-        },
-        "four_fifths": {
-            "four_fifths.ratio": True,
-            "four_fifths.bare": not plain,
-            f"four_fifths.{'blocked' if finding.block else 'plain'}": plain,
-            f"shared.{clusters}": plain,
-            f"four_fifths.{'declared' if details.get('reference_declared') is True else 'chosen'}": plain,
-            **{place: plain and holds for place, holds in corrected.items()},
-            "four_fifths.rule": plain,
-        },
-        "baseline": {
-            "baseline.tests": True,
-            **corrected,
-            "baseline.rule": True,
-            "baseline.approval": True,
-        },
-        "no_preference": {
-            f"no_preference.{compared}": True,
-            f"no_preference.{'two_effects' if compared == 'pairs' else 'effect'}": True,
-            f"shared.{clusters}": True,
-            **corrected,
-            "shared.d_rule": True,
-        },
-        "equivalent": {
-            "equivalent.claim": True,
-            "equivalent.family": isinstance(size, int),
-            "equivalent.rule": True,
-        },
-        "arm_reduces_disparity": {
-            "arm_reduces_disparity.contrast": True,
-            **corrected,
-            "arm_reduces_disparity.rule": True,
-            "arm_reduces_disparity.placebo": bool(details.get("placebo")),
-        },
-    }
-    return (place for place, holds in sections.get(rule, {}).items() if holds)
+    if kind is not None:
+        yield f"kind.{_SAME.get(kind, kind)}"
+    if kind is not OutcomeKind.CATEGORICAL:
+        yield "shared.jackknife"
+    if REFUSAL in metrics and finding.outcome != REFUSAL:
+        yield "shared.refusals"
+    if NO_ANSWER in metrics:
+        yield "shared.no_answer"
+    yield _unit(finding)
+    if any("effective_name_parts" in pair.statistics for pair in pairs):
+        yield "shared.parts"
+    yield from _correction(finding)
+    yield "shared.d_rule"
+    notes = chain.from_iterable(pair.notes for pair in pairs)
+    if any("less than 5 points" in note for note in notes):
+        yield "shared.near"
+    if "by_block" in finding.details:
+        yield "shared.blocks"
+
+
+def _four_fifths(finding: Finding) -> Iterator[str]:
+    yield "four_fifths.ratio"
+    if finding.details.get("mode") == "bare ratio":
+        yield "four_fifths.bare"
+        return
+    yield "four_fifths.blocked" if finding.block else "four_fifths.plain"
+    yield _unit(finding)
+    declared = finding.details.get("reference_declared") is True
+    yield "four_fifths.declared" if declared else "four_fifths.chosen"
+    yield from _correction(finding)
+    yield "four_fifths.rule"
+
+
+def _baseline(finding: Finding) -> Iterator[str]:
+    yield "baseline.tests"
+    yield from _correction(finding)
+    yield "baseline.rule"
+    yield "baseline.approval"
+
+
+def _no_preference(finding: Finding) -> Iterator[str]:
+    details = finding.details
+    if "conditional_logit" in details or "goodness_of_fit" in details:
+        yield "no_preference.among"
+        yield "no_preference.effect"
+    elif "friedman" in details:
+        yield "no_preference.ranked"
+        yield "no_preference.effect"
+    else:
+        yield "no_preference.pairs"
+        yield "no_preference.two_effects"
+    yield _unit(finding)
+    yield from _correction(finding)
+    yield "shared.d_rule"
+
+
+def _equivalent(finding: Finding) -> Iterator[str]:
+    yield "equivalent.claim"
+    if isinstance(finding.family.get("size"), int):
+        yield "equivalent.family"
+    yield "equivalent.rule"
+
+
+def _arm_reduces_disparity(finding: Finding) -> Iterator[str]:
+    yield "arm_reduces_disparity.contrast"
+    yield from _correction(finding)
+    yield "arm_reduces_disparity.rule"
+    if finding.details.get("placebo"):
+        yield "arm_reduces_disparity.placebo"
+
+
+#: The words that hold of a finding, by its assertion.
+_SECTIONS: dict[str, Callable[[Finding], Iterator[str]]] = {
+    "no_disparity": _no_disparity,
+    "four_fifths": _four_fifths,
+    "baseline": _baseline,
+    "no_preference": _no_preference,
+    "equivalent": _equivalent,
+    "arm_reduces_disparity": _arm_reduces_disparity,
+}
+
+
+def _unit(finding: Finding) -> str:
+    """Return the place of the words on the unit of evidence."""
+    if finding.cluster is None:
+        return "shared.rows"
+    if {pair.scope for pair in finding.pairs} == {"labels"}:
+        return "shared.labels"
+    if finding.kind is OutcomeKind.CATEGORICAL:
+        return "shared.clusters_of_labels"
+    return "shared.clusters"
+
+
+def _correction(finding: Finding) -> Iterator[str]:
+    """Yield the place of the words on the correction, where there was one."""
+    size = finding.family.get("size")
+    if finding.family.get("method") and isinstance(size, int):
+        yield "shared.one_test" if size == 1 else "shared.family"
 
 
 def _number(value: object) -> str:
@@ -203,26 +242,38 @@ def _number(value: object) -> str:
 def _way_out(finding: Finding) -> str:
     """Return what would change the verdict."""
     words = _words()
+    assertion = finding.assertion
     if finding.verdict is Verdict.PASS:
-        return words["holds"].get(finding.assertion, words["holds"]["default"])
+        return words["holds"].get(assertion, words["holds"]["default"])
     if finding.verdict is Verdict.INCONCLUSIVE:
-        if finding.reason is not None and finding.reason.value in words["reasons"]:
-            return words["reasons"][finding.reason.value]
-        if finding.assertion in words["waits"]:
-            return words["waits"][finding.assertion]
-        needs = list(dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs))
-        if needs:
-            return "; ".join(needs[:3])
-        return "more names a group, every name in every template"
-    mend = words["mends"].get(finding.assertion, words["mends"]["default"])
+        return _what_it_takes(finding)
+    mend = words["mends"].get(assertion, words["mends"]["default"])
     if finding.verdict is Verdict.FLAG:
         mend = "a documented justification, or " + mend.partition(", and a new run")[0]
-    named = [
-        pair.metric if finding.assertion == "baseline" else f"{pair.group_1} and {pair.group_2}"
-        for pair in finding.pairs
-        if pair.verdict is finding.verdict
-    ]
-    more = []
-    if len(named) > 3:
-        more = [f"and {len(named) - 3} more"]
-    return mend + (f" ({'; '.join([*named[:3], *more])})" if named else "")
+    compared = []
+    for pair in finding.pairs:
+        if pair.verdict is not finding.verdict:
+            continue
+        name = f"{pair.group_1} and {pair.group_2}"
+        if assertion == "baseline":
+            name = pair.metric
+        compared.append(name)
+    if not compared:
+        return mend
+    named = compared[:_NAMED]
+    if len(compared) > _NAMED:
+        named.append(f"and {len(compared) - _NAMED} more")
+    return f"{mend} ({'; '.join(named)})"
+
+
+def _what_it_takes(finding: Finding) -> str:
+    """Return what a finding takes that is INCONCLUSIVE."""
+    words = _words()
+    if finding.reason is not None and finding.reason.value in words["reasons"]:
+        return words["reasons"][finding.reason.value]
+    if finding.assertion in words["waits"]:
+        return words["waits"][finding.assertion]
+    needs = dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs)
+    if needs:
+        return "; ".join(list(needs)[:_NAMED])
+    return "more names a group, every name in every template"

@@ -77,8 +77,6 @@ if TYPE_CHECKING:
 
 
 HIGHEST = "highest"
-decide = judge_ratio
-"""As the selection benchmark imports it."""
 
 
 def analyze_four_fifths(

@@ -154,11 +154,8 @@ def ll144_tables(
         pairs = zip(labels[SEX], labels[RACE], strict=True)
         labels[BOTH] = pd.Series([f"{sex} × {race}" for sex, race in pairs], dtype=object)
     justified = {str(key): str(why) for key, why in (exclude or {}).items()}
-    tables = {}
-    for what, column in labels.items():
-        tables[what] = _table(hit[used], column[used].tolist(), justified)
-    if BOTH in tables:
-        tables[BOTH] = _ordered(tables[BOTH], tables[SEX], tables[RACE])
+    categories = {what: column[used].tolist() for what, column in labels.items()}
+    tables = _tables(hit[used], categories, justified)
     _check_exclusions(tables, justified)
     notes = list(_notes(tables, by, higher_is_worse and median is not None))
     if median is not None:
@@ -266,16 +263,12 @@ def _outcome(
         raise UsageError(f"rate={rate!r}: it is one of auto, {SELECTION}, {SCORING}")
     read_outcome = outcome_of(frame, outcome, scorers)
     values = read_outcome.values
-    refusing = read_outcome.kind is OutcomeKind.REFUSAL or read_outcome.name == "refused"
-    if favourable is None and refusing:
-        raise UsageError(
-            "a refusal is no selection: say with favourable= which value is the favourable one"
-        )
-    yes_no = read_outcome.kind is OutcomeKind.BINARY or bool(values.dropna().isin([0, 1]).all())
+    if favourable is None:
+        _refuse_refusals(read_outcome)
     if rate == "auto":
-        rate = SCORING
-        if yes_no or favourable is not None:
-            rate = SELECTION
+        rate = SELECTION
+        if favourable is None and not _is_yes_no(read_outcome):
+            rate = SCORING
     flags = {name: _flag(frame, name) for name in ("refused", "undetermined")}
     if rate == SELECTION:
         if favourable is None:
@@ -303,6 +296,21 @@ def _outcome(
     return read_outcome.name, rate, scores, present, not read_outcome.lower_is_worse
 
 
+def _refuse_refusals(outcome: Outcome) -> None:
+    """Raise UsageError where *outcome* says who was refused, which is no decision on anybody."""
+    if outcome.kind is OutcomeKind.REFUSAL or outcome.name == "refused":
+        raise UsageError(
+            "a refusal is no selection: say with favourable= which value is the favourable one"
+        )
+
+
+def _is_yes_no(outcome: Outcome) -> bool:
+    """Return whether *outcome* is declared to be yes or no, or holds nothing but 0 and 1."""
+    if outcome.kind is OutcomeKind.BINARY:
+        return True
+    return bool(outcome.values.dropna().isin([0, 1]).all())
+
+
 def _decisions(
     frame: pd.DataFrame,
     outcome: str | Callable[..., Any] | Outcome,
@@ -328,6 +336,16 @@ def _flag(frame: pd.DataFrame, name: str) -> Bools:
     if name not in frame.columns:
         return np.zeros(len(frame), dtype=np.bool_)
     return np.asarray(frame[name].fillna(False).astype(bool).to_numpy(), dtype=np.bool_)
+
+
+def _tables(
+    hit: Bools, labels: Mapping[str, Sequence[str]], justified: Mapping[str, str]
+) -> dict[str, pd.DataFrame]:
+    """Return a table of the rows that *hit* for each of *labels*: sex, race/ethnicity, both."""
+    tables = {what: _table(hit, column, justified) for what, column in labels.items()}
+    if BOTH in tables:
+        tables[BOTH] = _ordered(tables[BOTH], tables[SEX], tables[RACE])
+    return tables
 
 
 def _table(hit: Bools, categories: Sequence[str], justified: Mapping[str, str]) -> pd.DataFrame:

@@ -161,25 +161,26 @@ def finding_of(
     """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is
     about and whose test statistic and effect size *tested* gives in words; other *fields* are those
     of :class:`Finding`."""
-    statistic, effect = (
-        (NOT_COMPUTED, NOT_COMPUTED) if decider is None else _in_words(decider, tested)
-    )
+    decided: dict[str, Any] = {"test_statistic": NOT_COMPUTED, "effect_size": NOT_COMPUTED}
+    if decider is not None:
+        statistic, effect = _in_words(decider, tested)
+        decided = {
+            "spec_verdict": worst_spec(pair.spec_verdict for pair in pairs),
+            "p_value": decider.p_value,
+            "corrected_p_value": decider.corrected_p_value,
+            "test_statistic": statistic,
+            "effect_size": effect,
+        }
     outcome = str(fields.get("outcome", ""))
     texts = []
     if outcome in frame.columns:
         texts = texts_of(frame[outcome])
     spelled = [*_alike("groups", [group.group for group in groups]), *_alike("outcomes", texts)]
     of_pairs: dict[str, Any] = {
-        "spec_verdict": None
-        if decider is None
-        else worst_spec(pair.spec_verdict for pair in pairs),
+        **decided,
         "protected_class": by,
         "n_per_group": {group.group: group.n for group in groups},
         "group_results": tuple(groups),
-        "p_value": None if decider is None else decider.p_value,
-        "corrected_p_value": None if decider is None else decider.corrected_p_value,
-        "test_statistic": statistic,
-        "effect_size": effect,
         "refusal_rates": {
             group.group: group.refusal_rate for group in groups if group.refusal_rate is not None
         },
