@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from pytest_fairness.endpoints.batch_api import (
@@ -89,7 +90,8 @@ class Submission:
             self.since = record["unix"]
         elif record["event"] == "submitted":
             self.submitted = record["unix"]
-        self.over = self.over or record["event"] in ("collected", "void", "lost")
+        elif record["event"] in ("collected", "void", "lost"):
+            self.over = True
 
 
 def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
@@ -368,29 +370,34 @@ class BatchQueue(queue.Queue):
             if self._full and self._flying:
                 return
             lot = await self._lot()
-            total = sum(reserved for _, _, reserved in lot)
+            total = sum(map(itemgetter(2), lot))
             if not lot or self._over():  # making the bodies of a large batch takes its time
                 self._lane.settle(total, 0)
                 return
-            submission = Submission(uuid.uuid4().hex[:20])
-            self._note(
-                submission,
-                "intent",
-                endpoint=self._lane.endpoint.name,
-                requests=len(lot),
-                reserved=total,
-            )
-            self._flying.append(submission)
-            lines = self._announce(submission, lot)
-            try:
-                await self._send(submission, lines)
-            except UnmadeError as error:
-                self._unmade(submission, error)
-                raise
+            submission = await self._submit_lot(lot, total)
             if submission.batch is not None and submission.has_ended:
                 await self._look(submission)
                 if self._full:
                     return
+
+    async def _submit_lot(self, lot: Lot, total: int) -> Submission:
+        """Log that *lot* is meant to be a batch, for which *total* is reserved, and send it."""
+        submission = Submission(uuid.uuid4().hex[:20])
+        self._note(
+            submission,
+            "intent",
+            endpoint=self._lane.endpoint.name,
+            requests=len(lot),
+            reserved=total,
+        )
+        self._flying.append(submission)
+        lines = self._announce(submission, lot)
+        try:
+            await self._send(submission, lines)
+        except UnmadeError as error:
+            self._unmade(submission, error)
+            raise
+        return submission
 
     def _announce(self, submission: Submission, lot: Lot) -> list[bytes]:
         """Log that the requests of *lot* are about to leave as *submission*; return their lines."""
@@ -597,12 +604,12 @@ class BatchQueue(queue.Queue):
         await self._collect(submission, state, results)
         if self._error is not None:
             raise self._error
-        if state.full:
-            self._full += 1
-        else:
+        if not state.full:
             self._full = 0
-        if state.full and not self._flying:  # it is not ours that is in the way: less at a time
-            self._most = max(1, min(self._most, submission.requests) // 2)
+        else:
+            self._full += 1
+            if not self._flying:  # it is not ours that is in the way: less at a time
+                self._most = max(1, min(self._most, submission.requests) // 2)
         may_wait = 1 <= self._full <= 4 * self._context.max_attempts
         if state.failed is not None and not state.faults and not may_wait:
             raise EndpointError(

@@ -265,14 +265,16 @@ class Conversation:
 
     def _usage(self) -> Usage | None:
         """Return the tokens of all attempts together, None where nobody counted."""
-        usages = [attempt.usage or _UNCOUNTED for attempt in self.endings]
-        usage = Usage(
-            input_tokens=_total(usage.input_tokens for usage in usages),
-            output_tokens=_total(usage.output_tokens for usage in usages),
-        )
-        if usage == _UNCOUNTED:
+        counts_in = []
+        counts_out = []
+        for attempt in self.endings:
+            usage = attempt.usage or _UNCOUNTED
+            counts_in.append(usage.input_tokens)
+            counts_out.append(usage.output_tokens)
+        total = Usage(input_tokens=_total(counts_in), output_tokens=_total(counts_out))
+        if total == _UNCOUNTED:
             return None
-        return usage
+        return total
 
     def _threads(self) -> tuple[Thread, ...]:
         """Return the conversations that a trial with a script consists of."""
@@ -288,10 +290,11 @@ class Conversation:
         """
         if self.status is Status.ANSWERED and is_refusal(self.replies[-1]):
             self.status = Status.REFUSED
-        if self.planned.script is not None:
-            for turn, status in self.statuses.items():
-                if status is Status.ANSWERED and is_refusal(self.replies[turn]):
-                    self.statuses[turn] = Status.REFUSED
+        if self.planned.script is None:
+            return
+        for turn, status in self.statuses.items():
+            if status is Status.ANSWERED and is_refusal(self.replies[turn]):
+                self.statuses[turn] = Status.REFUSED
 
 
 def _total(values: Iterable[float | None]) -> Any:

@@ -197,8 +197,13 @@ class Engine(EngineContext):
         for lane in (self.own_lane, *lanes):
             self._introduce(lane)
         self._finish(queue)
-        finished = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
-        left = {key: trial for key, trial in missing.items() if key not in finished}
+        finished: dict[str, tuple[Trial, str]] = {}
+        left: dict[str, PlannedTrial] = {}
+        for key, planned in missing.items():
+            if key in queue.finished:
+                finished[key] = (queue.finished[key], planned.cell.id)
+            else:
+                left[key] = planned
         return finished | self._left(left, queue)
 
     def _left(self, left: Mapping[str, PlannedTrial], queue: Queue) -> dict[str, tuple[Trial, str]]:
@@ -388,7 +393,7 @@ def _unhandled_signals() -> list[int]:
     if threading.current_thread() is not threading.main_thread():
         return numbers
     for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             numbers.append(number)
     return numbers

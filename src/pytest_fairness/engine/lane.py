@@ -50,8 +50,9 @@ class EngineContext:
 
     def __post_init__(self) -> None:
         for what in ("concurrency", "max_attempts"):
-            if getattr(self, what) < 1:
-                raise UsageError(f"{what} must be 1 or more, not {getattr(self, what)}")
+            number = getattr(self, what)
+            if number < 1:
+                raise UsageError(f"{what} must be 1 or more, not {number}")
         for what in ("attempt_timeout", "deadline"):
             seconds = getattr(self, what)
             if seconds is not None and not seconds > 0:

@@ -168,11 +168,13 @@ class Escalation:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
-        rungs: list[JSON] = [[rung.name, *rung.turns] for rung in self.rungs]
+        rungs: list[JSON] = []
+        objections: dict[str, JSON] = {}
+        for rung in self.rungs:
+            rungs.append([rung.name, *rung.turns])
+            if rung.objections:
+                objections[rung.name] = rung.objections
         identity: dict[str, JSON] = {"rungs": rungs, "usable": self.version}
-        objections: dict[str, JSON] = {
-            rung.name: rung.objections for rung in self.rungs if rung.objections
-        }
         if objections:
             identity["objections"] = objections
         return identity

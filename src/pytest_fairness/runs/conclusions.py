@@ -141,8 +141,10 @@ class Conclusions:
 
     def _is_answered(self, judgement: Judgement, place: int = -1) -> bool:
         """Look for an answer to *judgement* behind *place*."""
-        places = [later for later in self._by_test.get(judgement.test, ()) if later > place]
-        return any(self.judged[later].answers(judgement) for later in places)
+        for later in self._by_test.get(judgement.test, ()):
+            if later > place and self.judged[later].answers(judgement):
+                return True
+        return False
 
     def _standing(self, judgement: Judgement, last: int) -> StandingJudgement:
         judged_in = self.name

@@ -597,15 +597,18 @@ class Database:
                 raise self._broken
             self._account = None
             self._files.check()
-            self.connection.execute(
-                "BEGIN IMMEDIATE" if any(request.operation.writes for request in group) else "BEGIN"
-            )
-            results = [(request.future, self._done(request.operation)) for request in group]
-            if early := [
-                result
-                for request, result in zip(group, results, strict=True)
-                if request.operation.early
-            ]:
+            begin = "BEGIN"
+            if any(request.operation.writes for request in group):
+                begin = "BEGIN IMMEDIATE"
+            self.connection.execute(begin)
+            results = []
+            early = []
+            for request in group:
+                result = (request.future, self._done(request.operation))
+                results.append(result)
+                if request.operation.early:
+                    early.append(result)
+            if early:
                 self._settle(early)
             self._save()
             self.connection.execute("COMMIT")

@@ -106,9 +106,11 @@ def find_run(root: Path, token: str) -> Path | None:
     try:
         if entry.is_file():
             return _reserved(root, entry)
+    except OSError:
+        # A name that is too long, a folder that may not be looked into: no run can have been made
+        # there.
         return None
-    except OSError:  # a name that is too long, a folder that may not be looked into: no run can have been made there
-        return None
+    return None
 
 
 def locate_run(
@@ -140,11 +142,10 @@ def locate_run(
         return begun[0]
     if begun:
         raise UsageError(f"{root} holds {len(begun)} runs that begin with {name!r}: {_few(begun)}")
-    near = [runs[run] for run in difflib.get_close_matches(name, runs, n=3, cutoff=0.75)]
+    hint = f"the newest are: {_few(newest)}"
+    near = difflib.get_close_matches(name, runs, n=3, cutoff=0.75)
     if near:
-        hint = f"near ones are: {_few(near)}"
-    else:
-        hint = f"the newest are: {_few(newest)}"
+        hint = f"near ones are: {', '.join(near)}"
     raise UsageError(f"{root} holds no run {name!r}; {hint}")
 
 
@@ -241,7 +242,10 @@ def run_folders(root: Path) -> list[Path]:
     """The runs under *root*, oldest first."""
     if not root.is_dir():
         return []
-    folders = (path for path in root.iterdir() if _RUN_ID.fullmatch(path.name) and path.is_dir())
+    folders = []
+    for path in root.iterdir():
+        if _RUN_ID.fullmatch(path.name) and path.is_dir():
+            folders.append(path)
     return sorted(folders, key=lambda path: (path.name[:10], int(path.name[11:])))
 
 

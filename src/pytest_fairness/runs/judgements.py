@@ -139,10 +139,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         """Tell whether this judges again what *earlier* did: the same question of the same test, on
         every row that was settled then. Raises StoreError where a table cannot be read.
         """
-        if self.test != earlier.test or self.analysis != earlier.analysis:
+        if (self.test, self.analysis) != (earlier.test, earlier.analysis):
             return False
         if not self.analysis:
-            return all(self.finding.get(name) == earlier.finding.get(name) for name in _COMPARISON)
+            return self._comparison == earlier._comparison
         if (self.arguments, self.outcome) != (earlier.arguments, earlier.outcome):
             return False
         if not earlier.columns:  # the table stayed in the log of its run
@@ -152,12 +152,17 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
         if not now["columns"].keys() >= set(names):
             return False
-        first = earlier.first
-        if first is None:
-            first = earlier.rows
+        first = earlier.rows
+        if earlier.first is not None:
+            first = earlier.first
         rows = _rows(before, names, first)
         settled = Counter(row for row, status in rows if status not in _UNSETTLED)
         return not settled - Counter(row for row, _ in _rows(now, names, self.rows))
+
+    @property
+    def _comparison(self) -> list[Any]:
+        """Return what tells a finding of a suite's own analysis from others."""
+        return list(map(self.finding.get, _COMPARISON))
 
     def frame(self) -> pd.DataFrame:
         """The table as it was analysed, one row a trial, with the outcome's values in the column of
@@ -287,7 +292,7 @@ def _plain(value: Any) -> JSON:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
+        return list(map(_plain, value))
     if type(value) in (str, bool, int):
         return value  # type: ignore[no-any-return]
     if isinstance(value, str):  # of numpy, or an enum

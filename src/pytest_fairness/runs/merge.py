@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,33 +86,42 @@ def _check_complete(shards: Sequence[_Shard]) -> None:
     if not shards:
         raise UsageError("there is nothing to merge: name the folders of all shards")
     whole = shards[0].whole
-    parts = [shard.part for shard in shards]
-    if other := next((shard for shard in shards if shard.whole != whole), None):
-        raise UsageError(f"{shards[0]} and {other} are of different runs")
+    counts: Counter[int] = Counter()
+    for shard in shards:
+        if shard.whole != whole:
+            raise UsageError(f"{shards[0]} and {shard} are of different runs")
+        counts[shard.part] += 1
     for part in range(1, whole + 1):
-        if parts.count(part) != 1:
-            raise UsageError(
-                f"shard {part}/{whole} is {'there more than once' if part in parts else 'missing'}"
-            )
+        if counts[part] == 0:
+            raise UsageError(f"shard {part}/{whole} is missing")
+        if counts[part] > 1:
+            raise UsageError(f"shard {part}/{whole} is there more than once")
 
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
-    mine = first.conditions()
-    its = other.conditions()
-    if differ := [
-        f"{field} {mine[field]!r} and {its[field]!r}" for field in mine if mine[field] != its[field]
-    ]:
-        raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differ)}")
-    for first_run, two in ((first, other), (other, first)):
-        designs = two.reader.designs()
-        for design in first_run.reader.designs():
-            differ = closest_changes(designs, design)
-            if design.place not in {another.place for another in designs}:
-                differ = ["the test is in one of them alone"]
-            if differ:
-                raise UsageError(
-                    f"{first_run} and {two} asked {design.test} differently: {'; '.join(differ)}"
-                )
+    others = other.conditions()
+    differences = []
+    for field, value in first.conditions().items():
+        if value != others[field]:
+            differences.append(f"{field} {value!r} and {others[field]!r}")
+    if differences:
+        raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differences)}")
+    _check_designs(first, other)
+    _check_designs(other, first)
+
+
+def _check_designs(shard: _Shard, other: _Shard) -> None:
+    """Raise UsageError where *shard* has asked a test that *other* asked otherwise, or did not."""
+    designs = other.reader.designs()
+    places = {design.place for design in designs}
+    for design in shard.reader.designs():
+        differences = ["the test is in one of them alone"]
+        if design.place in places:
+            differences = closest_changes(designs, design)
+        if differences:
+            raise UsageError(
+                f"{shard} and {other} asked {design.test} differently: {'; '.join(differences)}"
+            )
 
 
 def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str, Any]:
@@ -131,9 +141,9 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
         merged.append(
             {**about, "logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes}
         )
-        endpoints += [
-            entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints
-        ]
+        for entry in shard.manifest.get("endpoints", ()):
+            if entry not in endpoints:
+                endpoints.append(entry)
     first = shards[0].manifest
     return {
         **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},

@@ -54,36 +54,40 @@ def output_limit(parameters: Mapping[str, JSON], default: int | None = None) -> 
     """The most tokens that *parameters* let a call write, all its *n* replies together; *default*
     is that of one reply where they set no limit.
     """
-    limit = max(
-        (limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None),
-        default=default,
-    )
-    if limit is None:
+    limits = []
+    for name in _LIMITS:
+        limit = _count(parameters.get(name))
+        if limit is not None:
+            limits.append(limit)
+    most = max(limits, default=default)
+    if most is None:
         return None
-    return limit * max(1, _count(parameters.get("n")) or 1)
+    replies = _count(parameters.get("n")) or 1
+    return most * replies
 
 
 def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
     """Return what *usage* comes to, in nano-dollars; None where it cannot be believed: missing,
     negative, absurd, or nothing counted for a call that *replied*.
     """
-    tokens_in, tokens_out = (
-        (None, None) if usage is None else (_count(usage.input_tokens), _count(usage.output_tokens))
-    )
-    if (
-        tokens_in is None
-        or tokens_out is None
-        or absurd(usage)
-        or (replied and 0 in (tokens_in, tokens_out))
-    ):
+    if usage is None or absurd(usage):
+        return None
+    tokens_in = _count(usage.input_tokens)
+    tokens_out = _count(usage.output_tokens)
+    if tokens_in is None or tokens_out is None:
+        return None
+    if replied and 0 in (tokens_in, tokens_out):
         return None
     return _nano(price.cost(input_tokens=tokens_in, output_tokens=tokens_out))
 
 
 def absurd(usage: Usage | None) -> bool:
     """Return whether a provider counts more tokens than any call can have."""
-    counts = () if usage is None else (usage.input_tokens, usage.output_tokens)
-    return any((_count(count) or 0) > ABSURD_TOKENS for count in counts)
+    if usage is None:
+        return False
+    tokens_in = _count(usage.input_tokens) or 0
+    tokens_out = _count(usage.output_tokens) or 0
+    return max(tokens_in, tokens_out) > ABSURD_TOKENS
 
 
 def _count(value: object) -> int | None:

@@ -170,11 +170,13 @@ class Unpacker:
 
     def _body(self, writer: str, number: int, bases: str | None, packed: bytes) -> bytes:
         dictionary = b""
-        for distance in () if bases is None else map(int, bases.split()):
+        for distance in map(int, (bases or "").split()):
             if distance <= 0:
                 raise ValueError("its bases are not before it")
             base = self._kept.get((writer, number - distance))
-            dictionary += self._base(writer, number - distance) if base is None else base
+            if base is None:
+                base = self._base(writer, number - distance)
+            dictionary += base
         unpacking = zlib.decompressobj(-15, dictionary[-_WINDOW:])
         body = unpacking.decompress(packed, _LONGEST)
         if not unpacking.eof or unpacking.unused_data:

@@ -42,13 +42,14 @@ def runs_root(here: Path | None = None) -> Path:
         here = Path.cwd()
     else:
         here = here.absolute()
-    if (table := configuration(here)) is not None:
+    table = configuration(here)
+    if table is not None:
         root, settings = table
         return root / str(settings.get("fairness_run_dir") or RUN_DIR)
-    return next(
-        (path / RUN_DIR for path in (here, *here.parents) if (path / RUN_DIR).is_dir()),
-        here / RUN_DIR,
-    )
+    for folder in (here, *here.parents):
+        if (folder / RUN_DIR).is_dir():
+            return folder / RUN_DIR
+    return here / RUN_DIR
 
 
 def configuration(here: Path) -> tuple[Path, dict[str, Any]] | None:
@@ -56,8 +57,9 @@ def configuration(here: Path) -> tuple[Path, dict[str, Any]] | None:
     says; None where none has. Raises UsageError for a configuration that cannot be read.
     """
     for folder in (here, *here.parents):
-        for path in (folder / name for name in _FILES):
-            if path.is_file() and (settings := _settings(path)) is not None:
+        for name in _FILES:
+            settings = _settings(folder / name)
+            if settings is not None:
                 return folder, settings
     return None
 
@@ -110,15 +112,17 @@ def chosen_run(
     the project: ``last`` is the newest that *judged* something, or else of all. Raises UsageError,
     naming runs that are near, where it means none or several.
     """
-    here = Path.cwd() if here is None else here
+    if here is None:
+        here = Path.cwd()
     text = os.fspath(name)
     if (here / text).is_dir() and is_run(here / text):
         return here / text
     if len(Path(text).parts) != 1 or text in (os.curdir, os.pardir):
         raise UsageError(f"{text!r} is not the folder of a run: it has neither {NAME} nor records")
+    root = runs_root(here)
     if judged:
-        return locate_run(runs_root(here), text, is_meant=has_judged, which="that judged something")
-    return locate_run(runs_root(here), text)
+        return locate_run(root, text, is_meant=has_judged, which="that judged something")
+    return locate_run(root, text)
 
 
 def is_run(folder: Path) -> bool:
@@ -128,8 +132,10 @@ def is_run(folder: Path) -> bool:
 
 def _settings(path: Path) -> dict[str, Any] | None:
     """pytest's configuration in the file at *path*, as pytest reads it; None where that says
-    nothing of pytest.
+    nothing of pytest, or there is none.
     """
+    if not path.is_file():
+        return None
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".toml":

@@ -7,6 +7,7 @@ names the trial and what has changed since, never a gap in the table.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,8 +53,9 @@ class Replayer:
         run's own log cannot be written.
         """
         keys = [self.key_of(trial) for trial in planned]
-        if absent := set(self._recording.missing(keys)):
-            missing = [trial for key, trial in zip(keys, planned, strict=True) if key in absent]
+        absent = set(self._recording.missing(keys))
+        missing = list(itertools.compress(planned, map(absent.__contains__, keys)))
+        if missing:
             raise self._incomplete(missing, len(planned), design)
         finished: dict[str, tuple[Trial, str]] = {}
         wanted = list(dict.fromkeys(keys))

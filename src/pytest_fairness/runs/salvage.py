@@ -308,29 +308,33 @@ class _Log:
         manifest knows
         *anchor*.
         """
+        if anchor is None:
+            return self._taken(frozenset())
         leading = self._leading(anchor)
-        unanchored = anchor is not None and not leading
-        short = anchor is not None and len(self.records) < anchor.records
-        if unanchored and not short and not self.lost:
+        short = len(self.records) < anchor.records
+        if not leading and not short and not self.lost:
             self.lose(1, _ANEW, len(self.records))
             return []
-        taken = self._chained(leading)
-        for digest, record in self.records.items():
-            if digest not in taken:
-                self.lose(record.number, _FOREIGN)
-        if anchor is not None and unanchored and short:
+        taken = self._taken(leading)
+        if short and not leading:
             end = 1 + len(self.records) + sum(lost.last - lost.first + 1 for lost in self.lost)
             why = (
                 f"the log had {anchor.records} records when the run was closed: the end is missing"
             )
             self.lose(end, why, anchor.records)
+        return taken
+
+    def _taken(self, leading: Container[str]) -> list[str]:
+        """The hashes of the records that follow each other; the others are lost."""
+        taken = self._chained(leading)
+        for digest, record in self.records.items():
+            if digest not in taken:
+                self.lose(record.number, _FOREIGN)
         return list(taken)
 
-    def _leading(self, anchor: Anchor | None) -> set[str]:
+    def _leading(self, anchor: Anchor) -> set[str]:
         """The hashes of the records that lead to the one that *anchor* names."""
         leading = set[str]()
-        if anchor is None:
-            return leading
         digest = anchor.head
         while digest in self.records:
             leading.add(digest)
@@ -344,23 +348,24 @@ class _Log:
         after = {self.records[digest].previous: digest for digest in reversed(self.records)}
         beyond = iter(self._after_gaps(leading))
         taken: dict[str, None] = {}
-        head: str | None = FIRST
-        while head is not None:
-            head = after.get(head)
-            if head is None or head in taken:
-                head = next((digest for digest in beyond if digest not in taken), None)
-                if head is not None and not self.records[head].debris:
-                    self.lose(self.records[head].number, _GAP)
-            if head is not None:
-                taken[head] = None
-        return taken
+        head = FIRST
+        while True:
+            following = after.get(head)
+            if following is None or following in taken:
+                following = next((digest for digest in beyond if digest not in taken), None)
+                if following is None:
+                    return taken
+                if not self.records[following].debris:
+                    self.lose(self.records[following].number, _GAP)
+            taken[following] = None
+            head = following
 
     def _after_gaps(self, leading: Container[str]) -> list[str]:
         """The hashes of the records that need no other before them: debris, and what is *leading*
         to the end.
         """
-        return [
-            digest
-            for digest, record in self.records.items()
-            if (record.debris or digest in leading) and record.previous != FIRST
-        ]
+        after_gaps = []
+        for digest, record in self.records.items():
+            if record.previous != FIRST and (record.debris or digest in leading):
+                after_gaps.append(digest)
+        return after_gaps

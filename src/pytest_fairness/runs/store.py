@@ -108,20 +108,26 @@ class Claim(Operation):
         holders = {key.hex(): writer for key, writer in execute(f"{_HOLDERS} {wanted}", values)}
         living = database.living(holders.values())
         finished, again = self._finished(database, keys)
-        left = [key for key in keys if key not in finished]
-        mine: dict[str, list[str]] = {key: [] for key in left if holders.get(key) not in living}
-        for key, (_, text) in again.items():
-            if key in mine:
-                mine[key].append(text)
+        mine: dict[str, list[str]] = {}
+        busy: list[str] = []
+        for key in keys:
+            if key in finished:
+                continue
+            if holders.get(key) in living:
+                busy.append(key)
+            else:
+                mine[key] = []
+        for key in again.keys() & mine.keys():
+            mine[key].append(again[key][1])
         if mine:
             _add_attempts(database, mine, again)
             # One statement for all: between two of them SQLite waits for the interpreter.
-            owned = ", ".join(["(?, ?)"] * len(mine))
-            execute(
-                f"INSERT OR REPLACE INTO claims VALUES {owned}",
-                [value for key in mine for value in (as_stored(key), database.writer)],
-            )
-        return mine, [key for key in left if key not in mine]
+            claims: list[Any] = []
+            for key in mine:
+                claims += (as_stored(key), database.writer)
+            rows = ", ".join(["(?, ?)"] * len(mine))
+            execute(f"INSERT OR REPLACE INTO claims VALUES {rows}", claims)
+        return mine, busy
 
     def _finished(
         self, database: Database, keys: Sequence[str]
