@@ -17,6 +17,7 @@ __all__ = [
     "enumerated",
     "interval",
     "listed",
+    "names_in",
     "p_equals",
     "p_value",
     "part_of",
@@ -134,6 +135,11 @@ def part_of(some: int, whole: int) -> str:
     if some and whole:
         return f"{some:,} ({percent(some / whole)})"
     return f"{some:,}"
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names in *text*, which has commas between them."""
+    return list(filter(None, map(str.strip, text.split(","))))
 
 
 def listed(items: Iterable[str], *, none: str = "none") -> str:

@@ -196,7 +196,10 @@ def _approved(version: Version) -> str:
     facts = version.facts()
     if not facts:
         return " ".join(version.why.split())
-    kind = "".join(f", {word}" for word in ("simulated", "replayed") if facts[word])
+    kind = ""
+    for word in ("simulated", "replayed"):
+        if facts[word]:
+            kind += f", {word}"
     asked = f"{facts['endpoint']} ({facts['models'] or 'model unknown'}{kind})"
     words = "approved "
     if facts["regression"]:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from pytest_fairness.commands import complete
 from pytest_fairness.errors import UsageError, unknown
+from pytest_fairness.words import names_in
 
 Value: TypeAlias = "str | int | float | None"
 
@@ -73,7 +74,7 @@ def add_options(
 def chosen_columns(arguments: argparse.Namespace) -> list[str]:
     """The columns of ``--columns``. Raises UsageError for one that there is not."""
     columns: Mapping[str, Column] = arguments.of_columns
-    chosen = [name.strip() for name in arguments.columns.split(",") if name.strip()]
+    chosen = names_in(arguments.columns)
     named = list(chosen)
     if arguments.sort:
         named.append(arguments.sort.removeprefix("-"))
@@ -88,8 +89,13 @@ def sorted_rows(arguments: argparse.Namespace, rows: Sequence[Any]) -> list[Any]
     if not arguments.sort:
         return list(rows)
     column: Column = arguments.of_columns[arguments.sort.removeprefix("-")]
-    present = [row for row in rows if column.value(row) is not None]
-    absent = [row for row in rows if column.value(row) is None]
+    present = []
+    absent = []
+    for row in rows:
+        if column.value(row) is None:
+            absent.append(row)
+        else:
+            present.append(row)
     present.sort(key=lambda row: _order(column.value(row)), reverse=arguments.sort.startswith("-"))
     return [*present, *absent]
 

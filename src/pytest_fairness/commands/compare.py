@@ -16,7 +16,7 @@ from pytest_fairness.commands.columns import (
     chosen_columns,
     tables,
 )
-from pytest_fairness.words import count
+from pytest_fairness.words import count, names_in
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.side_by_side import SideChange
@@ -149,7 +149,7 @@ def compare(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.run_comparison import compare_runs
 
     chosen_columns(arguments)
-    endpoints = [name.strip() for name in (arguments.endpoints or "").split(",") if name.strip()]
+    endpoints = names_in(arguments.endpoints or "")
     comparison = compare_runs(*_runs_to_compare(arguments, endpoints), endpoints=endpoints)
     code = int(comparison.worse)
     if len(comparison.sides) > 2 and arguments.columns == ",".join(_SHOWN):

@@ -69,20 +69,19 @@ def lint(arguments: argparse.Namespace) -> tuple[str, int]:
     return "\n".join([*lines, ""]), code
 
 
+def _is_read(file: Path) -> bool:
+    return file.suffix in _READ and file.stem != "README" and file.is_file()
+
+
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     from pytest_fairness.errors import UsageError
 
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: there is no such file or folder")
-        inside = (
-            file
-            for file in sorted(path.rglob("*"))
-            if file.suffix in _READ and file.stem != "README"
-        )
         files = [path]
         if path.is_dir():
-            files = [file for file in inside if file.is_file()]
+            files = list(filter(_is_read, sorted(path.rglob("*"))))
         if not files:
             raise UsageError(f"{path} holds none of what is read: {', '.join(_READ)}")
         yield from files

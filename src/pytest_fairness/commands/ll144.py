@@ -170,7 +170,7 @@ def _of_file(path: Path, arguments: argparse.Namespace) -> tuple[pd.DataFrame, s
         frame = pd.read_csv(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}") from error
-    columns = [str(column) for column in frame.columns]
+    columns = list(map(str, frame.columns))
     outcome = arguments.outcome
     if outcome not in columns:
         why = "name the column"
@@ -197,7 +197,7 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
         raise UsageError(f"--finding: {unknown('finding', arguments.finding, results.ids)}")
     with reading(folder) as reader:
         judged = judgements(reader)
-    columns = {name for name in (arguments.sex, arguments.race) if name} or {*_SEX, *_RACE}
+    columns = set(filter(None, (arguments.sex, arguments.race))) or {*_SEX, *_RACE}
     decisions: dict[tuple[str, str], _Decisions] = {}
     for number, finding in enumerate(results.ids):
         if arguments.finding not in (None, finding):
@@ -215,13 +215,10 @@ def _of_run(arguments: argparse.Namespace) -> tuple[pd.DataFrame, Outcome, objec
         )
     meant, *others = decisions.values()
     if others:
-        lines = [
-            f"  {trials.finding}  {trials.outcome.name} in {trials.test}"
-            for trials in (meant, *others)
-        ]
-        raise UsageError(
-            "\n".join(["the trials of which finding? Name one of these with --finding:", *lines])
-        )
+        lines = ["the trials of which finding? Name one of these with --finding:"]
+        for trials in decisions.values():
+            lines.append(f"  {trials.finding}  {trials.outcome.name} in {trials.test}")
+        raise UsageError("\n".join(lines))
     favourable = meant.favourable
     if arguments.favourable is not None:
         favourable = _value(meant.outcome.values, arguments.favourable)

@@ -185,9 +185,14 @@ def _of_manifest(folder: Path, manifest: Mapping[str, Any], *, trials: int) -> L
     """Return what is known of a run without results: a merged one waits for a judgement, and is no
     broken session.
     """
-    entries = [entry for entry in manifest.get("endpoints", ()) if isinstance(entry, Mapping)]
+    endpoints = []
+    simulated = False
+    for entry in manifest.get("endpoints", ()):
+        if isinstance(entry, Mapping):
+            endpoints.append(str(entry.get("name", "")))
+            simulated = simulated or bool(entry.get("simulated"))
     marks = []
-    if any(entry.get("simulated") for entry in entries):
+    if simulated:
         marks.append("simulated")
     if "replay_of" in manifest:
         marks.append("replayed")
@@ -198,7 +203,7 @@ def _of_manifest(folder: Path, manifest: Mapping[str, Any], *, trials: int) -> L
     return ListedRun(
         path=folder,
         started=manifest.get("started"),
-        endpoints=tuple(str(entry.get("name", "")) for entry in entries),
+        endpoints=tuple(endpoints),
         counts={},
         trials=trials,
         marks=tuple(marks),
@@ -211,11 +216,13 @@ def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedR
     models: Any = run.get("models") or ()
     for entry in models:
         answered |= dict.fromkeys(entry.get("answered", ()))
-    marks = {
-        "simulated": results.simulated,
-        "replayed": results.replayed,
-        UNFINISHED: not finished or results.missing,
-    }
+    marks = []
+    if results.simulated:
+        marks.append("simulated")
+    if results.replayed:
+        marks.append("replayed")
+    if results.missing or not finished:
+        marks.append(UNFINISHED)
     return ListedRun(
         path=folder,
         started=run.get("started"),
@@ -226,7 +233,7 @@ def _of_results(folder: Path, results: RunResults, *, finished: bool) -> ListedR
         trials=(run.get("trials") or {}).get("total"),
         cost=run.get("cost"),
         unpriced=run.get("unpriced") or 0,
-        marks=tuple(mark for mark, applies in marks.items() if applies),
+        marks=tuple(marks),
     )
 
 
@@ -266,7 +273,10 @@ def _meant(results: RunResults, what: str) -> Iterator[int]:
     if what.startswith("f-"):
         by_id = [number for number, name in enumerate(results.ids) if name.startswith(what)]
     tests = [item.nodeid for item in results.items]
-    fitting = {test for test in tests if what in (*_names(test), test) or fnmatchcase(test, what)}
+    fitting = set()
+    for test in tests:
+        if what in (*_names(test), test) or fnmatchcase(test, what):
+            fitting.add(test)
     if not by_id and not fitting:
         names = [*results.ids, *tests, *map(_name, tests)]
         raise UsageError(unknown("finding or test", what, names))

@@ -108,6 +108,6 @@ def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> tupl
         where = f"with {folder}"
     if not problems:
         return f"{what}, {where}: no problems\n", 0
-    lines = [str(problem) for problem in problems]
+    lines = list(map(str, problems))
     total = count(len(lines), "problem")
     return "\n".join([*lines, f"{what}, {where}: {total}", ""]), 1

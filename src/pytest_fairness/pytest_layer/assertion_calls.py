@@ -83,10 +83,14 @@ def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, .
     scorer.
     """
     function = getattr(item, "function", None)
-    kinds = []
-    if function is not None:
-        kinds = [_kind(call, scorers) for call in _calls(item, function)]
-    return tuple(dict.fromkeys(kind for kind in kinds if kind is not None))
+    if function is None:
+        return ()
+    kinds: dict[str, None] = {}
+    for call in _calls(item, function):
+        kind = _kind(call, scorers)
+        if kind is not None:
+            kinds[kind] = None
+    return tuple(kinds)
 
 
 def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
@@ -157,17 +161,25 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
         frame = None
         if untouched:
             frame = _frame(node)
+        line = start + node.lineno - 1
         for variables in _rounds(loops):
-            values = {**constants, **variables}
+            positional, keywords = _given(node, {**constants, **variables})
             yield _Call(
                 function=called,
-                line=start + node.lineno - 1,
-                positional=[_value(argument, values) for argument in node.args],
-                keywords={
-                    str(keyword.arg): _value(keyword.value, values) for keyword in node.keywords
-                },
+                line=line,
+                positional=positional,
+                keywords=keywords,
                 frame=frame,
             )
+
+
+def _given(call: ast.Call, names: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what *call* is given, by position and by name, where *names* have these values."""
+    positional = [_value(argument, names) for argument in call.args]
+    keywords = {}
+    for keyword in call.keywords:
+        keywords[str(keyword.arg)] = _value(keyword.value, names)
+    return positional, keywords
 
 
 def _unpacks(call: ast.Call) -> bool:
@@ -301,13 +313,18 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
 
 def _frame(call: ast.Call) -> str | None:
     """Return how much of the trials *call* is given: all, or those that a comparison chooses."""
-    named = (keyword.value for keyword in call.keywords if keyword.arg == "frame")
-    node = call.args[0] if call.args else next(named, None)
-    if isinstance(node, ast.Name) and node.id == FRAME:
-        return "whole"
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, (ast.Compare, ast.BinOp)):
+    candidates = call.args[:1]
+    for keyword in call.keywords:
+        if keyword.arg == "frame":
+            candidates.append(keyword.value)
+    if not candidates:
         return None
-    if isinstance(node.value, ast.Name) and node.value.id == FRAME:
+    node = candidates[0]
+    if _is_table(node):
+        return "whole"
+    if not isinstance(node, ast.Subscript) or not _is_table(node.value):
+        return None
+    if isinstance(node.slice, (ast.Compare, ast.BinOp)):
         return "part"
     return None
 
@@ -316,20 +333,24 @@ def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
     """Return whether anything but our own functions could change the table: it is handed on, or
     something is put into it.
     """
-    nodes = list(ast.walk(definition))
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    methods = {id(call.func) for call in calls}
+    uses = set[int]()
     harmless = set[int]()
-    for call in calls:
-        if _only_reads(call, names):
-            harmless.update(id(argument) for argument in _arguments(call))
-    for node in nodes:
-        if id(node) not in methods and _is_looked_up(node):
+    methods = set[int]()
+    for node in ast.walk(definition):  # a call comes before what it calls
+        if isinstance(node, ast.Call):
+            methods.add(id(node.func))
+            if _only_reads(node, names):
+                harmless.update(map(id, _arguments(node)))
+        elif _is_table(node):
+            uses.add(id(node))
+        elif id(node) not in methods and _is_looked_up(node):
             harmless.add(id(node.value))
-    return any(
-        isinstance(node, ast.Name) and node.id == FRAME and id(node) not in harmless
-        for node in nodes
-    )
+    return not uses <= harmless
+
+
+def _is_table(node: ast.AST) -> bool:
+    """Return whether *node* is the name of the table."""
+    return isinstance(node, ast.Name) and node.id == FRAME
 
 
 def _only_reads(call: ast.Call, names: Mapping[str, Any]) -> bool:
@@ -358,13 +379,17 @@ def _misfit(call: _Call) -> str | None:
     parameters = inspect.signature(call.function).parameters
     for name in call.keywords:
         if name not in parameters:
-            there = did_you_mean(name, parameters) or f" (there are: {listed(parameters)})"
-            return f"there is no argument {name!r}{there}"
+            return f"there is no argument {name!r}{_instead(name, parameters)}"
     try:
         _ = call.arguments
     except TypeError as error:
         return str(error)
     return None
+
+
+def _instead(name: str, names: Collection[str]) -> str:
+    """Return which of *names* is meant by *name*, or all of them."""
+    return did_you_mean(name, names) or f" (there are: {listed(names)})"
 
 
 class _Design:
@@ -396,8 +421,11 @@ class _Design:
     def _of_outcome(self, argument: str, value: Any, *, several: bool) -> str | None:
         """Why *value* is no outcome; a list of outcomes is one where *several* make a family."""
         if isinstance(value, (list, tuple)) and several:
-            reasons = (self._of_outcome(argument, outcome, several=False) for outcome in value)
-            return next((why for why in reasons if why is not None), None)
+            for outcome in value:
+                why = self._of_outcome(argument, outcome, several=False)
+                if why is not None:
+                    return why
+            return None
         if isinstance(value, (list, tuple, dict, set, int, float)):
             return (
                 f"{argument}={value!r}: give one column, the name of a scorer, or a function of "
@@ -426,28 +454,30 @@ class _Design:
                 f"{argument}={column!r} names a scorer and is no column of the trials; outcome and "
                 "by are swapped"
             )
-        there = did_you_mean(column, self.columns) or f" (there are: {listed(self.columns)})"
+        there = _instead(column, self.columns)
         return f"{argument}={column!r} is no column of the trials{there}"
 
     def _of_class(self, protected: str) -> str | None:
         """Why the groups of *protected* cannot be compared."""
-        grid = self._planned.grid
-        if not isinstance(grid, Grid):
-            return None
-        groups = {unit.groups.get(protected) for unit in grid.units}
+        groups = self._groups(protected)
         if len(groups) != 1 or None in groups:
             return None
-        return f"{protected!r} has one group only ({groups.pop()!r}): a comparison needs two"
+        return f"{protected!r} has one group only ({groups[0]!r}): a comparison needs two"
 
     def _of_reference(self, value: Any, by: Any) -> str | None:
-        grid = self._planned.grid
-        if not isinstance(grid, Grid) or not isinstance(by, str) or not isinstance(value, str):
+        if not isinstance(by, str) or not isinstance(value, str):
             return None
-        groups = dict.fromkeys(unit.groups[by] for unit in grid.units if by in unit.groups)
+        groups = list(filter(None, self._groups(by)))
         if not groups or value in groups:
             return None
-        there = did_you_mean(value, groups) or f" (there are: {listed(groups)})"
-        return f"reference={value!r} is no group of {by!r}{there}"
+        return f"reference={value!r} is no group of {by!r}{_instead(value, groups)}"
+
+    def _groups(self, protected: str) -> list[str | None]:
+        """Return the groups of *protected*, None where somebody has none; of pairs nothing."""
+        grid = self._planned.grid
+        if not isinstance(grid, Grid):
+            return []
+        return list(dict.fromkeys(unit.groups.get(protected) for unit in grid.units))
 
     def has(self, column: str) -> bool:
         """Return whether the table has *column*, as far as anybody can know before it is there."""

@@ -34,7 +34,7 @@ from pytest_fairness.pytest_layer.marks import (
 )
 from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable
 from pytest_fairness.scorers import Scorer, is_refusal
-from pytest_fairness.words import listed
+from pytest_fairness.words import listed, names_in
 
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
@@ -123,7 +123,7 @@ def _parametrised(marker: pytest.Mark) -> list[str]:
     else:
         given = marker.kwargs["argnames"]
     if isinstance(given, str):
-        return [name.strip() for name in given.split(",")]
+        return list(map(str.strip, given.split(",")))
     return list(given)
 
 
@@ -150,14 +150,22 @@ def expand(
     tiers, ids = _tiers(planned, tier, declared=gets_named_endpoint(metafunc.definition))
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if planned.temperatures:
-        named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
+        named = list(map(_temperature_id, planned.temperatures))
         metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
     if "cell" in wanted:
-        cells = [planned.cell(at).id for at in range(len(planned.grid))]
+        cells = [planned.cell(index).id for index in range(len(planned.grid))]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
-    return {
-        _key(metafunc.definition, design_class): design for design_class, design in designs.items()
-    }
+    plans = {}
+    for design_class, design in designs.items():
+        plans[_key(metafunc.definition, design_class)] = design
+    return plans
+
+
+def _temperature_id(temperature: float | None) -> str:
+    """Return what the id of an item says of its *temperature*, None being the deployment's own."""
+    if temperature is None:
+        return "t-default"
+    return f"t-{temperature:g}"
 
 
 def _designs_of(
@@ -169,8 +177,7 @@ def _designs_of(
     """The designs of the test's marker, by the protected class that each is for. Raises UsageError
     where there is none that the test can have.
     """
-    markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
-    marker, *more = [marker for marker in markers if marker is not None]
+    marker, *more = filter(None, map(metafunc.definition.get_closest_marker, DESIGNS))
     if more:
         raise UsageError(f"has both {GRID} and {PAIRS}; write two tests")
     if not wanted:
@@ -285,15 +292,15 @@ def _meant(marker: pytest.Mark) -> str:
     """The argument that is missing, where one that *marker* has, taken for an axis, is close to it."""
     arguments = marker.kwargs
     parameters = signature_of(marker.name).parameters
-    required = [
-        parameter
-        for parameter in parameters.values()
-        if parameter.default is parameter.empty and parameter.kind is parameter.KEYWORD_ONLY
-    ]
-    missing = [parameter.name for parameter in required if parameter.name not in arguments]
-    strays = [name for name in arguments if name not in parameters and did_you_mean(name, missing)]
-    if strays:
-        return f" (there is {strays[0]!r}){did_you_mean(strays[0], missing)}"
+    missing = []
+    for name, parameter in parameters.items():
+        is_required = parameter.default is parameter.empty
+        if is_required and parameter.kind is parameter.KEYWORD_ONLY and name not in arguments:
+            missing.append(name)
+    for name in arguments:
+        meant = did_you_mean(name, missing)
+        if meant and name not in parameters:
+            return f" (there is {name!r}){meant}"
     return ""
 
 
@@ -349,9 +356,10 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
         return {key: _located(item, folder, root) for key, item in value.items()}
     if not isinstance(value, Path) or value.is_absolute():
         return value
-    return next(
-        (place / value for place in (folder, root) if (place / value).exists()), folder / value
-    )
+    beside = folder / value
+    if not beside.exists() and (root / value).exists():
+        return root / value
+    return beside
 
 
 def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list[Any]]:
@@ -359,17 +367,16 @@ def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list
     *declared*: the system under test is one of the settings; of a test's own nobody knows yet
     whether it takes a system prompt.
     """
-    prompted = grid.has_system_prompt
-    if tier == "all" and prompted and not grid.tiers_by_arm:
+    only = pytest.param(2)
+    if not grid.has_system_prompt:
+        if tier == "1":
+            only = pytest.param(1, marks=pytest.mark.skip(reason=NO_TIER_1))
+    elif tier == "all" and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
-    if tier == "2" and prompted and grid.tiers_by_arm and declared:
-        only = pytest.param(1, marks=pytest.mark.skip(reason=TIER_OF_ARMS))
-    elif tier == "1" and not prompted:
-        only = pytest.param(1, marks=pytest.mark.skip(reason=NO_TIER_1))
-    elif prompted and tier != "2":
+    elif tier != "2":
         only = pytest.param(1)
-    else:
-        only = pytest.param(2)
+    elif grid.tiers_by_arm and declared:
+        only = pytest.param(1, marks=pytest.mark.skip(reason=TIER_OF_ARMS))
     return [only], [pytest.HIDDEN_PARAM]
 
 
@@ -495,14 +502,9 @@ def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pyt
     that no item has.
     """
     fairness_items = [item for item in items if is_fairness_item(item)]
-    by_test = _Choice("--fairness-test", _names_in(tests), lambda item: (labels_of(item).id,))
-    by_class = _Choice("--fairness-protected-class", _names_in(classes), class_of)
+    by_test = _Choice("--fairness-test", names_in(tests), lambda item: (labels_of(item).id,))
+    by_class = _Choice("--fairness-protected-class", names_in(classes), class_of)
     return by_class.of(by_test.of(fairness_items))
-
-
-def _names_in(text: str) -> list[str]:
-    """Return the names in *text*, which has commas between them."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 class _Choice(NamedTuple):

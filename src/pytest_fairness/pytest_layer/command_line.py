@@ -103,18 +103,29 @@ def secrets_of(arguments: Sequence[str]) -> list[str]:
     """Those values in *arguments* that are secrets by the name of their option, or by their place
     in an address.
     """
-    secrets = [value for name, _, value in parsed(arguments) if name and is_secret(name, value)]
+    secrets: dict[str, None] = {}
+    for name, _, value in parsed(arguments):
+        if name and is_secret(name, value):
+            secrets[value] = None
     for argument in arguments:
         for address in _ADDRESS.findall(argument):
             with contextlib.suppress(ValueError):
-                parts = urlsplit(address)
-                # Each as it stands there, and as it is meant.
-                if parts.password:
-                    secrets += [parts.password, unquote(parts.password)]
-                secrets += (
-                    value for name, value in parse_qsl(parts.query) if is_secret(name, value)
-                )
-    return list(dict.fromkeys(secrets))
+                for secret in _secrets_in(address):
+                    secrets[secret] = None
+    return list(secrets)
+
+
+def _secrets_in(address: str) -> Iterator[str]:
+    """Yield the password of *address*, and the secrets among its parameters. Raises ValueError for
+    what is no address.
+    """
+    parts = urlsplit(address)
+    if parts.password:  # as it stands there, and as it is meant
+        yield parts.password
+        yield unquote(parts.password)
+    for name, value in parse_qsl(parts.query):
+        if is_secret(name, value):
+            yield value
 
 
 def recorded_path(path: Path, root: Path) -> str:

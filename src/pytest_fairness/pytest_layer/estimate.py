@@ -499,9 +499,11 @@ def _kinds(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> t
 
 def _named_scorers(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> list[Any]:
     """The scorers that the design or the code of the test names."""
-    named = [planned.ladder and planned.ladder.scorer]
-    named += _strings(getattr(getattr(item, "function", None), "__code__", None))
-    return [scorers[name] for name in named if isinstance(name, str) and name in scorers]
+    function = getattr(item, "function", None)
+    names = list(_strings(getattr(function, "__code__", None)))
+    if planned.ladder is not None and isinstance(planned.ladder.scorer, str):
+        names.insert(0, planned.ladder.scorer)
+    return [scorers[name] for name in names if name in scorers]
 
 
 def _strings(value: Any) -> Iterator[str]:

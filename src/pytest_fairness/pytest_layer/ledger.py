@@ -82,17 +82,26 @@ class Ledger:
         """
         if not self.collected or self.finished != self.collected:
             return False
-        tests = [self.items.get(nodeid) for nodeid in self.collected]
-        return all(item is not None and item.skipped_here and not item.encoded for item in tests)
+        for nodeid in self.collected:
+            item = self.items.get(nodeid)
+            if item is None or item.encoded or not item.skipped_here:
+                return False
+        return True
 
     @property
     def findings(self) -> list[Finding]:
-        return [finding for item in self.items.values() for finding in item.findings]
+        findings = []
+        for item in self.items.values():
+            findings += item.findings
+        return findings
 
     @property
     def outcomes(self) -> list[str]:
         """Return how the test of each of :attr:`findings` ended."""
-        return [item.outcome for item in self.items.values() for _ in item.encoded]
+        outcomes = []
+        for item in self.items.values():
+            outcomes += [item.outcome] * len(item.encoded)
+        return outcomes
 
     def __bool__(self) -> bool:
         return bool(self.items or self.collected)

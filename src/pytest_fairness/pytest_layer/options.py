@@ -48,11 +48,12 @@ def _is_share(text: str) -> bool:
 
 
 def _names(text: str) -> str:
-    names = [name.strip() for name in text.split(",")]
+    names = list(map(str.strip, text.split(",")))
     if not all(names):
         raise ValueError("must be names with a comma between them")
-    if len(set(names)) < len(names):
-        raise ValueError(f"names {next(name for name in names if names.count(name) > 1)!r} twice")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"names {name!r} twice")
     if EVERY in names and len(names) > 1:
         raise ValueError(f"{EVERY!r} stands for every endpoint of the file: give it alone")
     return ",".join(names)

@@ -27,16 +27,15 @@ def resumable(root: Path, name: str) -> Path:
     itself.
     """
     run = locate_run(root, name, is_meant=_asked_alone, which=ASKED)
-    if not _only(run, "replay_of", "merged_from"):
-        manifest = read_manifest(run)
-        if "merged_from" in manifest:
-            what = "a merged run"
-        elif "replay_of" in manifest:
-            what = "a replay"
-        else:
-            what = "no run"
-        raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")
-    return run
+    if _only(run, "replay_of", "merged_from"):
+        return run
+    what = "no run"
+    manifest = read_manifest(run)
+    if "merged_from" in manifest:
+        what = "a merged run"
+    elif "replay_of" in manifest:
+        what = "a replay"
+    raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")
 
 
 def replayable(root: Path, here: Path, name: str) -> Path:
@@ -82,12 +81,11 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
     manifest = read_manifest(run)
     before = manifest.get("settings", {})
     now = settings.to_dict()
-    pairs = [(f"the {field}", before.get(field), now[field]) for field in (*RECORDED, "shard")]
-    changed = [
-        f"{what} was {old!r}, is {new!r}"
-        for what, old, new in pairs
-        if old is not None and old != new
-    ]
+    changed = []
+    for field in (*RECORDED, "shard"):
+        was = before.get(field)
+        if was is not None and was != now[field]:
+            changed.append(f"the {field} was {was!r}, is {now[field]!r}")
     old = manifest.get("versions", {}).get(_PACKAGE)
     new = versions().get(_PACKAGE)
     if old != new:

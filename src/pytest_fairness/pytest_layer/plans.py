@@ -4,6 +4,7 @@ each is asked by.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -137,11 +138,24 @@ def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None,
     """The system prompt of each step of *script*, and whom it asks: *endpoint*, where it brings no
     other.
     """
-    systems = [*script.endpoints, *(None for _ in script.systems[len(script.endpoints) :])]
-    return [
-        (prompt, endpoint if system is None else system)
-        for prompt, system in zip(script.systems, systems, strict=True)
-    ]
+    systems = []
+    for prompt, system in itertools.zip_longest(script.systems, script.endpoints):
+        systems.append((prompt, endpoint if system is None else system))
+    return systems
+
+
+def _rungs_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[Rung]:
+    """Return the strategies of *ladder* that ask in one turn, in one message with the role."""
+    rungs = []
+    for strategy in ladder.strategies:
+        turns = strategy.fill(entry.request, ladder.key)
+        if len(turns) > 1:
+            continue
+        role = entry.role
+        if strategy.own_role:
+            role = None
+        rungs.append(Rung(strategy.name, (one_text(role, turns[0]),), strategy.objections))
+    return rungs
 
 
 @dataclass(frozen=True)
@@ -173,9 +187,9 @@ class PlannedGrid:
     @cached_property
     def on_other_names(self) -> PlannedGrid | None:
         """The same with names that it has not used, for a second sample; None where there are none."""
-        grid = None
-        if self.arguments is not None:
-            grid = other_names(self.grid, self.arguments)
+        if self.arguments is None:
+            return None
+        grid = other_names(self.grid, self.arguments)
         if grid is None:
             return None
         return replace(self, grid=grid)
@@ -239,20 +253,13 @@ class PlannedGrid:
         if len(cell.turns) > 1:
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if isinstance(script, Escalation) and self.ladder is not None:
-            filled = [
-                (strategy, strategy.fill(entry.request, self.ladder.key))
-                for strategy in self.ladder.strategies
-            ]
-            of_one_turn = [(strategy, turns[0]) for strategy, turns in filled if len(turns) == 1]
-            if not of_one_turn:
+            rungs = _rungs_of_one_turn(entry, self.ladder)
+            if not rungs:
                 raise _one_text_a_request(
                     endpoint, "strategies of several turns, the first of which would be lost"
                 )
-            rungs = [Rung(DIRECT, (one_text(entry.role, entry.request),))]
-            for strategy, text in of_one_turn:
-                message = one_text(None if strategy.own_role else entry.role, text)
-                rungs.append(Rung(strategy.name, (message,), strategy.objections))
-            script = replace(script, rungs=tuple(rungs))
+            direct = Rung(DIRECT, (one_text(entry.role, entry.request),))
+            script = replace(script, rungs=(direct, *rungs))
         cell = replace(cell, system=None, turns=(one_text(entry.role, entry.request),))
         return replace(entry, cell=cell, script=script, one_message=True)
 
@@ -261,12 +268,11 @@ class PlannedGrid:
         """Return whom strategies that compare two people show beside each person: one and the same
         for all.
         """
-        compares = self.ladder is not None and any(
-            strategy.compares for strategy in self.ladder.strategies
-        )
-        if compares and self.arguments is not None:
-            return somebody_else(self.grid, self.arguments)
-        return None
+        if self.ladder is None or self.arguments is None:
+            return None
+        if not any(strategy.compares for strategy in self.ladder.strategies):
+            return None
+        return somebody_else(self.grid, self.arguments)
 
     def _other_prompt(self, index: int) -> str | None:
         """The prompt of the cell at *index*, about somebody else."""
@@ -338,12 +344,12 @@ class PlannedPairs:
         """The same with candidates that it has not used, for a second sample; None where there are
         none.
         """
-        grid = None
-        if self.arguments is not None:
-            grid = other_candidates(self.grid, self.arguments)
-        beyond = self.grid.full_size * self.grid.repetitions
+        if self.arguments is None:
+            return None
+        grid = other_candidates(self.grid, self.arguments)
         if grid is None:
             return None
+        beyond = self.grid.full_size * self.grid.repetitions
         return replace(self, grid=grid, beyond=beyond)
 
     def structured(self, cell: Cell) -> Mapping[str, JSON]:  # noqa: ARG002
@@ -402,7 +408,8 @@ class PlannedPairs:
         turns = list(cell.turns)
         for step, (prompt, system) in enumerate(step_systems(script, endpoint)):
             if takes_one_text(system):
-                turns[step], systems[step] = one_text(prompt, turns[step]), None
+                turns[step] = one_text(prompt, turns[step])
+                systems[step] = None
         cell = replace(cell, system=None, turns=tuple(turns))
         return replace(
             entry, cell=cell, script=replace(script, systems=tuple(systems)), one_message=True
@@ -430,7 +437,7 @@ def parameters_of(planned: Planned, temperature: float | None) -> dict[str, JSON
     """Return what is laid over the endpoint's defaults, at *temperature* if that is one of the
     marker's.
     """
-    return {
-        **planned.grid.parameters,
-        **({} if temperature is None else {"temperature": temperature}),
-    }
+    parameters = dict(planned.grid.parameters)
+    if temperature is not None:
+        parameters["temperature"] = temperature
+    return parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +79,12 @@ def announcement(
             raise pytest.UsageError(wrong[name])
     lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
     lines += _of_alarms(chance_of_red(settings, items, grids), rows)
-    if settings.replay is None:
-        paid = {
-            name: endpoint
-            for name, endpoint in endpoints.items()
-            if name in asked and not endpoint.simulated
-        }
-        if paid:
-            lines += _prices(settings, rows, paid)
+    paid = dict(endpoints)
+    for name, endpoint in endpoints.items():
+        if endpoint.simulated or name not in asked:
+            del paid[name]
+    if paid and settings.replay is None:
+        lines += _prices(settings, rows, paid)
     return [*lines, *_replacements(context, items), *_remarks(grids, items)]
 
 
@@ -143,20 +141,16 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
     endpoint = ", ".join(settings.endpoints)
     if settings.endpoint == "simulated" and not replaced:
         endpoint += " (no model is asked)"
-    if replaced:
-        configured = any(row.configured[0].requests for row in rows)
-        if configured:
-            endpoint = f"{endpoint} and the tests' own"
-        else:
-            endpoint = "of the tests' own"
-    plural = agreeing(len(settings.endpoints), "endpoint")
+    if replaced and any(row.configured[0].requests for row in rows):
+        endpoint = f"{endpoint} and the tests' own"
+    elif replaced:
+        endpoint = "of the tests' own"
     part = ""
     if settings.shard:
         part = f"shard {settings.shard} of "
+    source = f"{agreeing(len(settings.endpoints), 'endpoint')} {endpoint}"
     if settings.replay is not None:
         source = f"replayed from {settings.replay.name}"
-    else:
-        source = f"{plural} {endpoint}"
     return (
         f"fairness: {count(tests, 'test')}, {part}up to {sum(row.new for row in rows):,} "
         f"trials, {source}, "
@@ -174,18 +168,19 @@ def _prices(
     if settings.max_cost is not None:
         cap = f" (cap {dollars(settings.max_cost)})"
     if len(settings.endpoints) == 1:
-        ((cost, rest, _),) = (_price(settings, rows, endpoint) for endpoint in endpoints.values())
+        (endpoint,) = endpoints.values()
+        cost, rest, _ = _price(settings, rows, endpoint)
         return [f"fairness: {cost}{cap}{rest}"]
     lines = []
-    sums = []
+    prices = []
     for name, endpoint in endpoints.items():
         rows_of_endpoint = [row for row in rows if row.endpoint == name]
         cost, rest, price = _price(settings, rows_of_endpoint, endpoint)
         lines.append(f"fairness: {name}: {cost}{rest}")
-        if price is not None:
-            sums.append(price)
-    if len(sums) > 1 or (sums and cap):
-        together = _together(sums, unknown=len(sums) < len(endpoints))
+        prices.append(price)
+    named = list(filter(None, prices))
+    if len(named) > 1 or (named and cap):
+        together = _together(named, unknown=None in prices)
         lines.append(f"fairness: together {together}{cap}")
     return lines
 
@@ -279,25 +274,23 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
     """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project
     replaces.
     """
+    lines = []
+    for remark in dict.fromkeys(_own_scorers(context).values()):
+        lines.append(line(f"fairness: {remark}"))
     named = _named_endpoint(context)
-    several = len(context.settings.endpoints) > 1
-    replaced = [item for item in items if named is not None and brings_its_own(item)]
+    if named is None:
+        return lines
+    once = ""
+    if len(context.settings.endpoints) > 1:
+        once = " and is asked once"
     fixtures = []
-    for item in replaced:
-        does = "replaces"
+    for item in filter(brings_its_own, items):
+        does = f"replaces --fairness-endpoint {named}{once}"
         if marks.gets_named_endpoint(item):
-            does = "wraps"
-        once = ""
-        if several and does == "replaces":
-            once = " and is asked once"
-        fixture = _fixture(item, context.root)
-        fixtures.append(
-            (collection.name_of(item), f"{fixture} {does} --fairness-endpoint {named}{once}")
-        )
-    return [
-        *(line(f"fairness: {remark}") for remark in dict.fromkeys(_own_scorers(context).values())),
-        *_lines(fixtures),
-    ]
+            does = f"wraps --fairness-endpoint {named}"
+        remark = f"{_fixture(item, context.root)} {does}"
+        fixtures.append((collection.name_of(item), remark))
+    return [*lines, *_lines(fixtures)]
 
 
 def notes_on(
@@ -322,13 +315,19 @@ def _own_scorers(context: RunContext) -> dict[str, str]:
     """Return what to say of those scorers that have the name of a built-in one and are another, by
     that name.
     """
-    return {
-        name: "letters are read by the project's own terms and acceptances (personas/lexicon, accepted.yaml)"
-        if isinstance(scorer.score, LetterReader)
-        else f"the scorer {name!r} is the project's own ({_place(scorer.score, context.root)}), not the built-in one"
-        for name, scorer in context.scorers.items()
-        if scorer is not BUILT_IN.get(name, scorer)
-    }
+    remarks = {}
+    for name, scorer in context.scorers.items():
+        if scorer is BUILT_IN.get(name, scorer):
+            continue
+        if isinstance(scorer.score, LetterReader):
+            remarks[name] = (
+                "letters are read by the project's own terms and acceptances (personas/lexicon, "
+                "accepted.yaml)"
+            )
+            continue
+        place = _place(scorer.score, context.root)
+        remarks[name] = f"the scorer {name!r} is the project's own ({place}), not the built-in one"
+    return remarks
 
 
 def _named_endpoint(context: RunContext) -> str | None:
@@ -340,9 +339,10 @@ def _named_endpoint(context: RunContext) -> str | None:
         command = context.command
     else:
         command = read_manifest(replayed).get("command") or ()
-    return next(
-        (value for name, _, value in parsed(command) if name == "--fairness-endpoint"), None
-    )
+    for name, _, value in parsed(command):
+        if name == "--fairness-endpoint":
+            return value
+    return None
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:
@@ -379,8 +379,9 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
             if grid.positions is not None:
                 remark = f"a balanced sample is asked, {len(grid):,} of {grid.full_size:,} cells"
                 remarks.append((key[1], remark))
-            undecided = () if key in cellwise else _undecidable(grid)
-            remarks += ((key[1], remark) for remark in (*_unequal_texts(grids[key]), *undecided))
+            remarks += zip(repeat(key[1]), _unequal_texts(grids[key]))
+            if key not in cellwise:
+                remarks += zip(repeat(key[1]), _undecidable(grid))
     return _lines(remarks)
 
 
@@ -405,11 +406,11 @@ def _compared_cells(planned: Planned) -> list[Cell]:
     indices: Iterable[int] = range(len(grid))
     if isinstance(grid, Grid) and grid.positions is None:
         indices = _of_first_context(grid)
-    cells = [planned.cell(index) for index in islice(indices, _LOOKED_AT)]
+    cells = list(map(planned.cell, islice(indices, _LOOKED_AT)))
     if isinstance(grid, Grid):
         return cells
-    first = cells[0]
-    return [cell for cell in cells if (cell.arm, cell.signal) == (first.arm, first.signal)]
+    condition = (cells[0].arm, cells[0].signal)
+    return [cell for cell in cells if (cell.arm, cell.signal) == condition]
 
 
 def _of_first_context(grid: Grid) -> Iterator[int]:
@@ -428,9 +429,13 @@ def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
         if shape.groups < 2 or (shape.names >= _ENOUGH_NAMES and shape.trials >= _ENOUGH_TRIALS):
             continue  # a PASS and a FAIL are in reach: statistics are not imported to say so
         design = power_of(grid, shape, grid.parameters.get("temperature"))
-        reach = {"PASS": design.can_pass, "FAIL": design.can_fail}
-        if never := " or ".join(verdict for verdict, can in reach.items() if not can):
-            takes = ""
-            if design.needs and not design.can_pass:
+        never = []
+        takes = ""
+        if not design.can_pass:
+            never.append("PASS")
+            if design.needs:
                 takes = f"; a PASS is likely with {design.needs}"
-            yield f"a comparison by {by} can never {never}: {design.why}{takes}"
+        if not design.can_fail:
+            never.append("FAIL")
+        if never:
+            yield f"a comparison by {by} can never {' or '.join(never)}: {design.why}{takes}"

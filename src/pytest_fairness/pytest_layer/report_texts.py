@@ -46,17 +46,16 @@ def show_error(
     error = call.excinfo.value
     if hasattr(error, "finding"):
         _leave_out_arguments(report)
-    notes = []
+    hint = ""
     if isinstance(error, TypeError):
-        notes = [_hint(error)]
+        hint = _hint(error)
+    if hint:
+        error.add_note(hint)
+    usage = isinstance(error, UsageError) and not isinstance(error, BaselineError)
+    if asked and (hint or usage):
+        error.add_note(KEPT)
     is_ours = isinstance(error, FairnessError)
-    if asked and (
-        any(notes) or (isinstance(error, UsageError) and not isinstance(error, BaselineError))
-    ):
-        notes.append(KEPT)
-    for note in filter(None, notes):
-        error.add_note(note)
-    if item.config.getoption("tbstyle") == "auto" and (is_ours or any(notes)):
+    if item.config.getoption("tbstyle") == "auto" and (is_ours or hint):
         report.longrepr = call.excinfo.getrepr(
             style="short",
             funcargs=False,
@@ -121,15 +120,14 @@ def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
 
     They are on the item: JUnit reads them off the report of the teardown, which is still to come.
     """
-    others = [entry for entry in item.user_properties if not str(entry[0]).startswith(_PROPERTY)]
-    ours = (
-        (f"{finding.assertion}: {finding.outcome} by {finding.protected_class}", finding.sentence)
-        for finding in findings
-    )
-    item.user_properties[:] = [
-        *others,
-        *((_PROPERTY + terminal(name), terminal(text)) for name, text in ours),
-    ]
+    properties = []
+    for entry in item.user_properties:
+        if not str(entry[0]).startswith(_PROPERTY):
+            properties.append(entry)
+    for finding in findings:
+        name = f"{finding.assertion}: {finding.outcome} by {finding.protected_class}"
+        properties.append((_PROPERTY + terminal(name), terminal(finding.sentence)))
+    item.user_properties[:] = properties
 
 
 # ---------------------------------------------------------------- what may cross, and be shown

@@ -379,11 +379,11 @@ def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     """A line for each approved baseline that no test of a whole session claims; nothing is ever
     deleted.
     """
-    used = {
-        str(baseline["file"]).rpartition("/")[2]
-        for finding in book.findings
-        if isinstance(baseline := finding.details.get("baseline"), dict)
-    }
+    used = set()
+    for finding in book.findings:
+        baseline = finding.details.get("baseline")
+        if isinstance(baseline, dict):
+            used.add(str(baseline["file"]).rpartition("/")[2])
     # A test that failed may have done so before it asked for its baseline: it keeps what it has.
     finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
     orphans_ = find_orphans(

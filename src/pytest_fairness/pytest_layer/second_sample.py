@@ -144,21 +144,27 @@ class Repeatable:
         row = [column for column in _ROW if column in table.columns]
         if not row or not set(row) <= set(part.columns) or not part.columns.is_unique:
             return ()
-        samples = [table]
-        if self._sample is not None:
-            samples = [table, self._sample.frame]
-        handed_out = pd.concat([sample.astype(object) for sample in samples], ignore_index=True)
+        handed_out = self._handed_out()
         handed_out = handed_out[~handed_out.duplicated(row)]
         places = pd.MultiIndex.from_frame(handed_out[row]).get_indexer(
             pd.MultiIndex.from_frame(part[row].astype(object))
         )
         rows = part[places >= 0]
         theirs = handed_out.iloc[places[places >= 0]]
-        return tuple(
-            column
-            for column in shared
-            if column not in row and _differ(rows[column], theirs[column])
-        )
+        changed = []
+        for column in shared:
+            if column not in row and _differ(rows[column], theirs[column]):
+                changed.append(column)
+        return tuple(changed)
+
+    def _handed_out(self) -> pd.DataFrame:
+        """Return the trials that the test got, those of a second sample included."""
+        import pandas as pd
+
+        samples = [self._table.astype(object)]
+        if self._sample is not None:
+            samples.append(self._sample.frame.astype(object))
+        return pd.concat(samples, ignore_index=True)
 
     def _fresh(self) -> FreshSample:
         if self._sample is None:
@@ -179,13 +185,9 @@ class Repeatable:
         table = self._table
         if not part.index.is_unique or not part.index.isin(table.index).all():
             return "the table was put together in the test", None
-        added = [
-            column
-            for column in part.columns
-            if column not in table.columns and _is_named(column, assertion)
-        ]
-        if added:
-            return f"the test made the column {added[0]!r} itself", None
+        for column in part.columns:
+            if column not in table.columns and _is_named(column, assertion):
+                return f"the test made the column {column!r} itself", None
         theirs = table.loc[part.index]
         for column in table.columns:
             if column in part.columns and not part[column].equals(theirs[column]):
@@ -224,13 +226,14 @@ class Repeatable:
             raise UsageError(
                 f"{why}, and when the test was run again on a second sample {error}"
             ) from error
-        absent = [
-            str(column) for column in part.columns if column not in getattr(made, "columns", ())
-        ]
-        if absent or not len(made):
+        lacks = ""
+        absent = set(part.columns) - set(getattr(made, "columns", ()))
+        if absent:
+            columns = [str(column) for column in part.columns if column in absent]
+            lacks = f"lacks the columns {', '.join(columns)}"
+        elif not len(made):
             lacks = "has no rows"
-            if absent:
-                lacks = f"lacks the columns {', '.join(absent)}"
+        if lacks:
             raise UsageError(f"{why}, and the table that it makes of a second sample {lacks}")
         column = "name"
         if "key" in part.columns:
@@ -254,10 +257,13 @@ class Repeatable:
 
 def _is_named(column: object, assertion: Assertion) -> bool:
     """Return whether an argument of *assertion* names *column*."""
-    given = (value for name, value in assertion.arguments.items() if name != "frame")
-    return any(
-        column in (value if isinstance(value, (list, tuple)) else [value]) for value in given
-    )
+    for name, value in assertion.arguments.items():
+        names = value
+        if not isinstance(value, (list, tuple)):
+            names = [value]
+        if name != "frame" and column in names:
+            return True
+    return False
 
 
 def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import time
 import uuid
@@ -96,7 +97,9 @@ class FairnessSession:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
             kept = []  # a worker can end its controller's session by no exit status; without tests it is 5
-        if left := [item for item in items if item not in set(kept)]:
+        chosen = set(kept)
+        left = list(itertools.filterfalse(chosen.__contains__, items))
+        if left:
             self.config.hook.pytest_deselected(items=left)
             items[:] = kept
 
@@ -273,13 +276,9 @@ class FairnessSession:
         item.stash[_ANALYSED] = context.analysed
         with running_test(context), reading_until(self.context.read_until):
             yield
-        few = [
-            finding
-            for finding in findings
-            if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding)
-        ]
-        if few:
-            pytest.skip(f"smoke: {few[0].sentence}")
+        for finding in findings:
+            if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding):
+                pytest.skip(f"smoke: {finding.sentence}")
         unjudged = self._unjudged(item, findings)
         if unjudged is not None and self.settings.require_conclusive:
             from pytest_fairness.reports.findings_json import Unjudged

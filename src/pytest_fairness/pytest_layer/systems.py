@@ -86,21 +86,25 @@ class Systems:
                 types=self._types,
                 concurrency=settings.concurrency,
             )
-        systems = [record["endpoint"] for record in recording.engines.values()]
+        systems: dict[str, list[Any]] = {}
+        for record in recording.engines.values():
+            system = record["endpoint"]
+            systems.setdefault(system["name"], []).append(system)
         run = recording.directory.name
-        systems_ = [system for system in systems if system["name"] == name]
-        if not systems_:
-            names = listed(sorted({system["name"] for system in systems}))
+        if name not in systems:
+            names = listed(sorted(systems))
             raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {names}")
-        if len(systems_) > 1:
+        if len(systems[name]) > 1:
             raise UsageError(
-                f"run {run} asked {len(systems_)} systems called {name!r}: replay them from the "
-                "fixture that made them"
+                f"run {run} asked {len(systems[name])} systems called {name!r}: replay them from "
+                "the fixture that made them"
             )
-        return RecordedEndpoint(systems_[0])
+        return RecordedEndpoint(systems[name][0])
 
     @cached_property
     def _types(self) -> dict[str, Any]:
         """Type → factory: the built-in ones and those of the project, which win."""
-        types = self._config.hook.pytest_fairness_endpoint_types()
-        return {kind: factory for mapping in reversed(types) for kind, factory in mapping.items()}
+        types: dict[str, Any] = {}
+        for mapping in reversed(self._config.hook.pytest_fairness_endpoint_types()):
+            types |= mapping
+        return types

@@ -169,7 +169,8 @@ class TrialSource:
         """Record the systems that steps of *entries* ask, each once."""
         systems: dict[int, Endpoint] = {}
         for entry in entries:
-            systems |= {id(system): system for system in entry.step_systems}
+            for system in entry.step_systems:
+                systems[id(system)] = system
         for system in systems.values():
             reporting.note_endpoint(self._context.store, system)
 
@@ -252,9 +253,10 @@ class TrialSource:
         if context.settings.run_to_resume is not None:
             previous = [logged for logged in designs if logged.session != design.session]
             _refuse_changes(closest_changes(previous, design), store.directory.name)
-        of_session = [logged for logged in designs if logged.session == design.session]
-        if not any(logged.same(design) for logged in of_session):
-            store.append(design.to_record())
+        for logged in designs:
+            if logged.session == design.session and logged.same(design):
+                return design
+        store.append(design.to_record())
         return design
 
     def _asked(self, engine: Engine, plan: Sequence[PlannedTrial]) -> list[Trial]:
@@ -437,12 +439,14 @@ def _skip_where_it_cannot_be_asked(
     """Skip a test of tier 1 where one of the *prompted* takes no system prompt, and of tier 2 where
     its arms send one.
     """
-    unprompted = [endpoint.name for endpoint in prompted if not endpoint.supports_system_prompt]
-    if tier == 1 and unprompted:
-        why = f"endpoint {unprompted[0]!r} takes no system prompt, so there is no tier 1 to test"
-        pytest.skip(SkipReason(why))
-    if tier == 2 and planned.tiers_by_arm and prompted:
-        pytest.skip(collection.TIER_OF_ARMS)
+    if tier == 2:
+        if planned.tiers_by_arm and prompted:
+            pytest.skip(collection.TIER_OF_ARMS)
+        return
+    for endpoint in prompted:
+        if not endpoint.supports_system_prompt:
+            lacks = f"endpoint {endpoint.name!r} takes no system prompt"
+            pytest.skip(SkipReason(f"{lacks}, so there is no tier 1 to test"))
 
 
 def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoint]:
@@ -452,17 +456,13 @@ def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoi
     endpoints: dict[int, Endpoint] = {}
     for entry in entries:
         if isinstance(entry.script, Pipeline):
-            systems = [
-                system
-                for prompt, system in step_systems(entry.script, endpoint)
-                if prompt is not None
-            ]
-        else:
-            first_tier = entry.cell.tier == 1 and not entry.one_message
-            systems = []
-            if entry.cell.system is not None or first_tier:
-                systems = [endpoint]
-        endpoints |= {id(system): system for system in systems}
+            for prompt, system in step_systems(entry.script, endpoint):
+                if prompt is not None:
+                    endpoints[id(system)] = system
+            continue
+        first_tier = entry.cell.tier == 1 and not entry.one_message
+        if entry.cell.system is not None or first_tier:
+            endpoints[id(endpoint)] = endpoint
     return list(endpoints.values())
 
 

@@ -143,8 +143,13 @@ def _is_run_of(essence: Sequence[tuple[str, str]], manifest: Mapping[str, Any]) 
     """Return whether the run of *manifest* was begun or resumed by a command of that *essence*."""
     if "settings" not in manifest or manifest.keys() & {"replay_of", "merged_from"}:
         return False
-    sessions = (manifest, *(manifest.get("resumed") or ()))
+    sessions = _sessions_of(manifest)
     return any(_essence(session.get("command", ())) == essence for session in sessions)
+
+
+def _sessions_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what *manifest* says of each session of its run, the first one first."""
+    return [manifest, *(manifest.get("resumed") or ())]
 
 
 def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
@@ -157,20 +162,24 @@ def _left(run: Path, manifest: Mapping[str, Any], context: RunContext) -> str:
     settings = context.settings
     trials = results.run["trials"]
     unasked = manifest.get("unasked") or ()
-    last = [manifest, *(manifest.get("resumed") or ())][-1]["settings"].get("max_cost")
+    cap = _sessions_of(manifest)[-1]["settings"].get("max_cost")
     if results.missing:
         return f"left {len(results.missing)} of its tests unfinished"
     if "time" in unasked:
         return "had no time to ask everything"
     if "endpoint" in unasked:
         return "had an endpoint that could not be asked"
-    is_higher = settings.max_cost is None or (last is not None and settings.max_cost > last)
-    if "cost" in unasked and last is not None and is_higher:
-        return f"reached its cost cap of {dollars(last)}, which is higher now"
+    if "cost" in unasked and cap is not None and _is_higher(settings.max_cost, cap):
+        return f"reached its cost cap of {dollars(cap)}, which is higher now"
     for again, status in ((settings.retry_unknown, "unknown"), (settings.retry_errors, "error")):
         if again and trials.get(status):
             return f"has {trials[status]} trials to be asked again"
     return ""
+
+
+def _is_higher(cap: float | None, before: float) -> bool:
+    """Return whether *cap* leaves more room than *before*; None is no cap."""
+    return cap is None or cap > before
 
 
 def _essence(command: Sequence[str]) -> list[tuple[str, str]]:
