@@ -64,9 +64,9 @@ def pytest_pycollect_makemodule(
 
 def _designs(module: ModuleType) -> Iterator[pytest.Mark]:
     for design in vars(module).values():
-        yield from (
-            mark for mark in getattr(design, "pytestmark", ()) if mark.name == "fairness_grid"
-        )
+        for mark in getattr(design, "pytestmark", ()):
+            if mark.name == "fairness_grid":
+                yield mark
 
 
 def _level(module: ModuleType) -> float:

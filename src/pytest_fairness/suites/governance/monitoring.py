@@ -4,6 +4,7 @@ of its verdicts.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -284,13 +285,17 @@ def _variance(group: GroupResult) -> float | None:
 
 def _within(finding: Finding) -> float | None:
     """The standard deviation of the outcome within groups."""
-    groups = _valued_groups(finding).values()
-    deviations = [group.sd for group in groups if group.sd is not None]
-    if groups and len(deviations) == len(groups):
-        return math.sqrt(fmean(deviation**2 for deviation in deviations))
+    variances: list[float] = []
+    variances_of_rates: list[float] = []
+    for group in _valued_groups(finding).values():
+        rate = float(group.value or 0)
+        variances_of_rates.append(rate * (1 - rate))
+        if group.sd is not None:
+            variances.append(group.sd**2)
+    if variances and len(variances) == len(variances_of_rates):
+        return math.sqrt(fmean(variances))
     if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        rates = [float(group.value or 0) for group in groups]
-        return math.sqrt(fmean(rate * (1 - rate) for rate in rates))
+        return math.sqrt(fmean(variances_of_rates))
     return None
 
 
@@ -333,9 +338,10 @@ def comparisons(past: PastRuns, options: MonitoringOptions) -> list[MonitoredCom
     for run in past.since(options.since).asked:
         for finding, _, number in named_findings(run):
             points.setdefault(number, []).append((id_of(run), finding))
-    return [
-        MonitoredComparison(id=number, points=tuple(values)) for number, values in points.items()
-    ]
+    compared = []
+    for number, values in points.items():
+        compared.append(MonitoredComparison(id=number, points=tuple(values)))
+    return compared
 
 
 def verdict_series(past: PastRuns, options: MonitoringOptions) -> Iterator[Monitored]:
@@ -347,14 +353,21 @@ def verdict_series(past: PastRuns, options: MonitoringOptions) -> Iterator[Monit
         for endpoint, of_run in _by_endpoint(run).items():
             endpoints.setdefault(endpoint, []).append((id_of(run), of_run))
     for endpoint, runs in endpoints.items():
-        sharing = _sharing(runs)
-        findings = [finding for _, shared in sharing for finding in shared]
+        ids: list[str] = []
+        shares: list[float] = []
+        sizes: list[int] = []
+        findings: list[Finding] = []
+        for run_id, shared in _sharing(runs):
+            ids.append(run_id)
+            shares.append(_alarms(shared) / len(shared))
+            sizes.append(len(shared))
+            findings += shared
         series = RunSeries(
             what="alarms",
             of=endpoint,
-            runs=tuple(run_id for run_id, _ in sharing),
-            values=tuple(_alarms(shared) / len(shared) for _, shared in sharing),
-            sizes=tuple(len(shared) for _, shared in sharing),
+            runs=tuple(ids),
+            values=tuple(shares),
+            sizes=tuple(sizes),
         )
         yield Monitored(
             name=f"verdicts of {endpoint or 'no endpoint'}",
@@ -399,19 +412,25 @@ def drift_findings(
     ``alarms``, and one on all that has too few runs; and the charts that were judged, each with the
     name of its comparison.
     """
-    charted = [subject for subject in monitored(past, options, what) if subject.runs]
-    enough = [subject for subject in charted if subject.runs >= options.least_runs]
-    few = [subject for subject in charted if subject.runs < options.least_runs]
+    enough: list[Monitored] = []
+    few: list[Monitored] = []
+    charts = 0
+    for subject in monitored(past, options, what):
+        if subject.runs >= options.least_runs:
+            enough.append(subject)
+            charts += len(subject.series)
+        elif subject.runs:
+            few.append(subject)
     sides = 2
     if what == "alarms":
         sides = 1
-    limits = ChartLimits.of(options, sum(len(subject.series) for subject in enough), sides)
+    limits = ChartLimits.of(options, charts, sides)
     findings = []
-    named = []
+    named: list[tuple[str, RunDrift]] = []
     for subject in enough:
         drifts = [RunDrift.of(series, limits) for series in subject.series]
         findings.append(_finding(what, subject, drifts, limits))
-        named += [(subject.name, drift) for drift in drifts]
+        named += zip(itertools.repeat(subject.name), drifts)
     if few or not enough:
         findings.append(_too_few(what, few, options, past, nothing=not enough))
     return findings, named

@@ -104,9 +104,10 @@ class OversightRecord:
         for run in self.past.judged:
             for finding, nodeid, number in named_findings(run):
                 latest[number] = id_of(run), finding, nodeid
-        left = [
-            f"run {why}" for why in self.past.unreadable if why.partition(":")[0] > id_of(judged)
-        ]
+        left = []
+        for why in self.past.unreadable:
+            if why.partition(":")[0] > id_of(judged):
+                left.append(f"run {why}")
         for number, (run_id, finding, nodeid) in latest.items():
             if run_id == id_of(judged) or not is_alarm(finding):
                 continue
@@ -122,11 +123,10 @@ class OversightRecord:
         for run in self.past.judged:
             if entry.done is not None and str(run.run["started"])[:10] < entry.done.isoformat():
                 continue
-            verdicts = [
-                finding.verdict
-                for finding, nodeid, number in named_findings(run)
-                if entry.covers(finding, nodeid, number)
-            ]
+            verdicts = []
+            for finding, nodeid, number in named_findings(run):
+                if entry.covers(finding, nodeid, number):
+                    verdicts.append(finding.verdict)
             if verdicts:
                 newest = id_of(run), Verdict.worst(verdicts)
         return newest
@@ -143,8 +143,9 @@ class OversightRecord:
         """
         recorded = finding.justification or {}
         until = str(recorded.get("expiry", ""))[:10]
+        # An approved regression has no end: the next approval takes its place.
         if recorded and (not until or datetime.date.fromisoformat(until) >= self.today):
-            return True  # an approved regression has no end: the next approval takes its place
+            return True
         return any(
             justification.covers(finding, nodeid, self.today)
             for justification in self.justifications
@@ -534,18 +535,21 @@ def _people(
     record: OversightRecord, commits: str, paths: Sequence[str], *more: str
 ) -> list[GitPerson]:
     form = "--format=%aN <%aE>%n%(trailers:key=Co-authored-by,valueonly)"
-    text = git(record.root, "log", "--no-merges", *more, form, commits, "--", *paths) or ""
-    return [GitPerson.of(line) for line in text.splitlines() if line.strip()]
+    text = git(record.root, "log", "--no-merges", *more, form, commits, "--", *paths)
+    return _people_in(text)
+
+
+def _people_in(text: str | None) -> list[GitPerson]:
+    """Return who stands in *text*, which git wrote, a line each."""
+    lines = map(str.strip, (text or "").splitlines())
+    return list(map(GitPerson.of, filter(None, lines)))
 
 
 def _witnesses(version: Version, record: OversightRecord) -> list[GitPerson]:
     """Return who stands in the commit of the baseline: author, committer, and who reviewed it."""
     trailers = "".join(f"%n%(trailers:key={key},valueonly)" for key in _REVIEWED)
-    text = (
-        git(record.root, "log", "-1", f"--format=%aN <%aE>%n%cN <%cE>{trailers}", version.commit)
-        or ""
-    )
-    return [GitPerson.of(line) for line in text.splitlines() if line.strip()]
+    form = f"--format=%aN <%aE>%n%cN <%cE>{trailers}"
+    return _people_in(git(record.root, "log", "-1", form, version.commit))
 
 
 # ---------------------------------------------------------------- expiries

@@ -319,11 +319,11 @@ def _thin_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[str]:
     counts = Counter(pairs)
     firsts = dict.fromkeys(first for first, _ in counts)
     seconds = dict.fromkeys(second for _, second in counts)
-    return [
-        f"{first} and {second}"
-        for first, second in product(firsts, seconds)
-        if counts[first, second] < least
-    ]
+    thin = []
+    for first, second in product(firsts, seconds):
+        if counts[first, second] < least:
+            thin.append(f"{first} and {second}")
+    return thin
 
 
 def name_banks_suffice(banks: NameBanks) -> Finding:

@@ -71,12 +71,13 @@ def services_of(
     services: dict[str, list[ServiceInRun]] = {}
     for run in past.since(options.since).asked:
         folder = runs / id_of(run)
-        endpoints = {
-            str(endpoint["name"]): endpoint
-            for endpoint in read_manifest(folder).get("endpoints", ())
-        }
-        models = {str(entry["endpoint"]): entry for entry in run.run.get("models") or ()}
-        for name in (*models, *(name for name in endpoints if name not in models)):
+        endpoints: dict[str, Mapping[str, Any]] = {}
+        for endpoint in read_manifest(folder).get("endpoints", ()):
+            endpoints[str(endpoint["name"])] = endpoint
+        models: dict[str, Mapping[str, Any]] = {}
+        for entry in run.run.get("models") or ():
+            models[str(entry["endpoint"])] = entry
+        for name in dict.fromkeys((*models, *endpoints)):
             service = _service(id_of(run), folder, endpoints.get(name, {}), models.get(name))
             services.setdefault(name, []).append(service)
     return services
@@ -466,9 +467,9 @@ def _parameter_state(newest: ServiceInRun, log: ServiceLog) -> tuple[RecordState
         words = f"whether parameters were dropped in run {newest.run} is not known: {why}"
         return RecordState.UNRECORDED, words
     if log.dropped:
-        dropped = [
-            f"{name} is missing in {n:,} of {log.meant[name]:,}" for name, n in log.dropped.items()
-        ]
+        dropped = []
+        for name, n in log.dropped.items():
+            dropped.append(f"{name} is missing in {n:,} of {log.meant[name]:,}")
         return RecordState.DROPPED, f"requests of run {newest.run}: {listed_few(dropped)}"
     if not log.meant:
         words = (

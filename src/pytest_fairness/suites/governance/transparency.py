@@ -83,23 +83,24 @@ def _read(reply: str, template: str) -> tuple[bool, float, float]:
     """Return whether *reply* explains itself, the share of the criteria that it takes up, and of
     its sentences that do.
     """
-    sentences = [
-        sentence for sentence in _SENTENCE.findall(plain(reply)) if re.search(r"\w", sentence)
-    ]
-    texts = [
-        [
-            re.search(rf"\b(?:{words})\b", sentence, re.IGNORECASE) is not None
-            for sentence in sentences
-        ]
-        for _, words in CASES[template][1].values()
-    ]
-    with_one = [any(hits) for hits in zip(*texts, strict=True)]
-    explained = any(
-        hit and len(sentence.split()) >= _FEWEST_WORDS
-        for hit, sentence in zip(with_one, sentences, strict=True)
-    )
-    grounded = sum(map(any, texts)) / len(texts)
-    return explained, grounded, sum(with_one) / len(sentences) if sentences else 0.0
+    criteria = []
+    for _, words in CASES[template][1].values():
+        criteria.append(re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    taken_up: set[int] = set()
+    sentences = 0
+    grounded = 0
+    explained = False
+    for sentence in _SENTENCE.findall(plain(reply)):
+        if not re.search(r"\w", sentence):
+            continue
+        sentences += 1
+        hits = {place for place, words in enumerate(criteria) if words.search(sentence)}
+        taken_up |= hits
+        if hits:
+            grounded += 1
+            explained = explained or len(sentence.split()) >= _FEWEST_WORDS
+    share = grounded / sentences if sentences else 0.0
+    return explained, len(taken_up) / len(criteria), share
 
 
 def _scored(name: str, at: int, kind: str, unit: str) -> Scorer:

@@ -191,16 +191,16 @@ class LetterResults:
     @property
     def passed(self) -> list[PersonaLetters]:
         """Personas without a warning."""
-        return [
-            persona for persona in self.personas if not persona.failed and not persona.open_warnings
-        ]
+        return [persona for persona in self._not_failed if not persona.open_warnings]
 
     @property
     def warned(self) -> list[PersonaLetters]:
         """Personas with warnings who pass all the same."""
-        return [
-            persona for persona in self.personas if not persona.failed and persona.open_warnings
-        ]
+        return [persona for persona in self._not_failed if persona.open_warnings]
+
+    @property
+    def _not_failed(self) -> list[PersonaLetters]:
+        return [persona for persona in self.personas if not persona.failed]
 
     @property
     def failed(self) -> list[PersonaLetters]:
@@ -321,11 +321,11 @@ def _personas(
 
 
 def _persona(id_: str, letters: Sequence[_Letter]) -> PersonaLetters:
-    flagged = [
-        FlaggedLetter(text=letter.text, score=letter.score, places=tuple(letter.places))
-        for letter in letters
-        if letter.places
-    ]
+    flagged = []
+    for letter in letters:
+        if letter.places:
+            places = tuple(letter.places)
+            flagged.append(FlaggedLetter(text=letter.text, score=letter.score, places=places))
     return PersonaLetters(
         id=id_,
         scores=tuple(letter.score for letter in letters),

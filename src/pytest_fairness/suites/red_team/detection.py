@@ -4,7 +4,7 @@ mutation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.reports import Columns, Printed, Section, Table, table
@@ -62,11 +62,8 @@ class Detection:
         """Return those of biased cases after a *mutation*: of a *vector*, and of those that expect
         a *category*, where they are given.
         """
-        return [
-            reading
-            for reading in self.after(mutation, clean=False)
-            if reading.is_of(vector, category)
-        ]
+        after = self.after(mutation, clean=False)
+        return [reading for reading in after if reading.is_of(vector, category)]
 
     def clean(self, mutation: str = "none") -> list[CaseReading]:
         """Return those of clean cases after a *mutation*."""
@@ -74,11 +71,11 @@ class Detection:
 
     def after(self, mutation: str, *, clean: bool) -> list[CaseReading]:
         """Return the readings after a *mutation*, of clean cases or of the biased ones."""
-        return [
-            reading
-            for reading in self.readings
-            if reading.mutation == mutation and reading.is_clean == clean
-        ]
+        readings = []
+        for reading in self.readings:
+            if reading.mutation == mutation and reading.is_clean == clean:
+                readings.append(reading)
+        return readings
 
     @property
     def vectors(self) -> tuple[str, ...]:
@@ -93,18 +90,21 @@ def detect(lexicon: Lexicon, cases: Iterable[RedTeamCase], seed: int = 0) -> Det
         for mutation in MUTATIONS:
             text, expected = mutated(case, mutation, seed)
             categories = {warning.category for warning in lexicon.warnings(text)}
-            missed = expected - categories
-            extra = categories - expected
             readings.append(
                 CaseReading(
                     case=case,
                     mutation=mutation,
                     text=text,
-                    missed=tuple(category for category in CATEGORIES if category in missed),
-                    false_alarms=tuple(category for category in CATEGORIES if category in extra),
+                    missed=_in_order(expected - categories),
+                    false_alarms=_in_order(categories - expected),
                 )
             )
     return Detection(tuple(readings))
+
+
+def _in_order(categories: Collection[str]) -> tuple[str, ...]:
+    """Return *categories* in the order of all."""
+    return tuple(filter(categories.__contains__, CATEGORIES))
 
 
 def share_detected(readings: Sequence[CaseReading]) -> float:

@@ -5,7 +5,7 @@ what is job-related.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -62,10 +62,9 @@ def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataF
         texts.append(_text(group, name, raw, before[0], left[0], whole, context))
         texts.append(_text(other, other_name, raw, before[1], left[1], whole, context))
     table = pd.DataFrame(texts, columns=list(CandidateText._fields), dtype=object)
-    crossed = {
-        name: table[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)
-    }
-    return table.assign(**crossed)
+    for name in crossed_classes(classes):
+        table[name] = table[GROUP].map(values_of(classes, name))
+    return table
 
 
 class CandidateText(NamedTuple):
@@ -105,7 +104,7 @@ def _text(
 
 def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     if RAW_TEXT in rows.columns and rows[RAW_TEXT].notna().all():
-        return [str(text) for text in rows[RAW_TEXT]]
+        return list(map(str, rows[RAW_TEXT]))
     key = [name for name in _KEY if name in frame.columns]
     others = frame[frame[SEEN].isna() & ~frame["arm"].astype(str).str.startswith("placebo")]
     others_raw = others[[*key, "prompt"]].drop_duplicates(key).rename(columns={"prompt": RAW_TEXT})
@@ -124,15 +123,16 @@ def split(text: str) -> tuple[str, str] | None:
     """The texts about the first and the second candidate, if both can be told, in this order;
     markers included.
     """
-    marks = [(_number(match), match) for match in _MARK.finditer(text)]
-    lettered = [mark for mark in marks if mark[1]["letter"]]
+    marks = list(_MARK.finditer(text))
+    lettered = [match for match in marks if match["letter"]]
     # A résumé has numbered lines of its own: where candidates are called by letters, those are the
     # markers.
-    if [number for number, _ in lettered[:2]] == [1, 2]:
+    if list(map(_number, lettered[:2])) == [1, 2]:
         marks = lettered
-    if [number for number, _ in marks] != [1, 2]:
+    if list(map(_number, marks)) != [1, 2]:
         return None
-    start, middle = (match.start() for _, match in marks)
+    start = marks[0].start()
+    middle = marks[1].start()
     first = text[start:middle].strip()
     second = text[middle:].strip()
     if "\n" not in first:
@@ -186,14 +186,22 @@ def conveyed(raw: str, name: str | None, classes: Conveyed) -> dict[str, tuple[s
     """Return what in *raw* conveys the candidate's groups, by kind: the name's parts, words of each
     class, a pronoun.
     """
-    parts = [part for part in (name or "").split() if len(part.strip(".")) > 1]
-    signals = {NAME: _standing(parts, raw)}
+    signals = {}
+    if words := _standing(_name_parts(name or ""), raw):
+        signals[NAME] = words
     for class_and_group in classes:
-        kind = f"words of {class_and_group[0]}"
-        signals[kind] = _standing(_phrases((class_and_group,)), raw)
+        if words := _standing(_phrases((class_and_group,)), raw):
+            signals[f"words of {class_and_group[0]}"] = words
     if _PRONOUN.search(raw):
         signals[PRONOUN] = ("pronoun",)
-    return {kind: words for kind, words in signals.items() if words}
+    return signals
+
+
+def _name_parts(name: str) -> Iterator[str]:
+    """Yield the parts of *name* that are no initials."""
+    for part in name.split():
+        if len(part.strip(".")) > 1:
+            yield part
 
 
 def _standing(words: Iterable[str], text: str) -> tuple[str, ...]:

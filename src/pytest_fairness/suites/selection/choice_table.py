@@ -36,7 +36,9 @@ def context_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     """The context that a comparison stays within: the template, and conditions of which there are
     several.
     """
-    columns = [name for name in ("template",) if name in frame.columns]
+    columns = []
+    if "template" in frame.columns:
+        columns.append("template")
     for name in ("signal", "temperature"):
         if name in frame.columns and frame[name].nunique() > 1:
             columns.append(name)
@@ -70,7 +72,7 @@ def crossed_classes(classes: Classes) -> tuple[str, ...]:
 def values_of(classes: Classes, by: str) -> dict[str, str]:
     """Group → its value in class *by*, or the group itself."""
     if by == GROUP:
-        return {group: group for group in classes}
+        return dict(zip(classes, classes, strict=True))
     return {group: classes_of_group[by] for group, classes_of_group in classes.items()}
 
 

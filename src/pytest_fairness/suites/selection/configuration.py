@@ -203,9 +203,12 @@ def _check_texts(document: Document, key: str, value: Any) -> None:
 
 
 def _check_filled(document: Document, key: str, entries: Sequence[Any]) -> None:
-    texts = [entry for entry in entries if isinstance(entry, str)]
-    if not entries or not all(text.strip() for text in texts):
+    if not entries or any(map(_is_blank, entries)):
         raise _wrong(document, key, "no text; give a text, or a list of texts")
+
+
+def _is_blank(entry: object) -> bool:
+    return isinstance(entry, str) and not entry.strip()
 
 
 def _file(document: Document, key: str, root: Path, name: str | None) -> str | None:
@@ -222,12 +225,16 @@ def _groups(document: Document, root: Path) -> dict[str, Any]:
     """Each group: its classes, with names of its own or without; or whole résumés."""
     given = document.convert(dict[str, dict[str, str | tuple[str, ...]]], "groups")
     groups = {label: _group(document, root, label, body) for label, body in given.items()}
-    labels = [label for label, body in groups.items() if _has_candidates(body)]
-    if labels and len(labels) < len(groups):
-        other = next(label for label in groups if label not in labels)
-        raise _wrong(
-            document, "groups", f"{other}: {labels[0]} brings its candidates, so every group has to"
-        )
+    bringing: list[str] = []
+    others: list[str] = []
+    for label, body in groups.items():
+        if _has_candidates(body):
+            bringing.append(label)
+        else:
+            others.append(label)
+    if bringing and others:
+        why = f"{others[0]}: {bringing[0]} brings its candidates, so every group has to"
+        raise _wrong(document, "groups", why)
     return groups
 
 

@@ -46,14 +46,11 @@ def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
     if "raw_naive" not in arms:
         control = arms[0]
     names = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED, control}
-    made += [
-        PlannedContrast(arm, control, f"{arm} against {control}")
-        for arm in arms
-        if arm not in names
-    ]
-    return tuple(
-        contrast for contrast in made if contrast.treated in arms and contrast.control in arms
-    )
+    for arm in arms:
+        if arm not in names:
+            made.append(PlannedContrast(arm, control, f"{arm} against {control}"))
+    present = set(arms)
+    return tuple(contrast for contrast in made if {contrast.treated, contrast.control} <= present)
 
 
 def template_of(configuration: Configuration, task: str) -> Template:
@@ -104,8 +101,10 @@ def arms_of_task(configuration: Configuration, task: str) -> tuple[str | Arm, ..
     """All arms; for a salary without those that guess, and without the placebo, whose groups would
     be the same.
     """
-    choosing = {name for name in configuration.arm_names if name != PLACEBO}
-    return tuple(arm for arm in configuration.arms if task == SELECTION or name_of(arm) in choosing)
+    if task == SELECTION:
+        return configuration.arms
+    choosing = set(configuration.arm_names) - {PLACEBO}
+    return tuple(arm for arm in configuration.arms if name_of(arm) in choosing)
 
 
 def _axes(configuration: Configuration, template: Template, task: str) -> dict[str, Any]:

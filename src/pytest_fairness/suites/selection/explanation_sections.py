@@ -178,11 +178,11 @@ STRENGTH_COLUMNS: TableColumns[ArmStrengths] = {
 
 def strength_parts(arms: Sequence[ArmResults]) -> list[Part]:
     """Return one number a group for each arm; nothing where no choice could be read."""
-    rows = [
-        ArmStrengths(arm.arm, arm.strengths, "; ".join(arm.notes) or NOTHING)
-        for arm in arms
-        if arm.strengths is not None
-    ]
+    rows = []
+    for arm in arms:
+        if arm.strengths is not None:
+            notes = "; ".join(arm.notes) or NOTHING
+            rows.append(ArmStrengths(arm.arm, arm.strengths, notes))
     if not rows:
         return []
     picture = values_around_zero(

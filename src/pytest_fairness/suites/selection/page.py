@@ -155,18 +155,18 @@ def _conclusions(results: SelectionResults) -> list[Part]:
     """Return who is preferred in each arm; and what the prompt alone, scrubbing and both together
     do.
     """
-    preferences = [
-        judged_section(arm.arm, arm.preference, sentence=sentence_of(arm.preference))
-        for arm in results.arms
-    ]
+    preferences = []
+    for arm in results.arms:
+        sentence = sentence_of(arm.preference)
+        preferences.append(judged_section(arm.arm, arm.preference, sentence=sentence))
     changes = []
     for contrast in concluding(results.contrasts):
         arms = f"{contrast.treated} against {contrast.control}{by_words(contrast.by)}"
         heading = f"{contrast.isolates} ({arms})"
         changes.append(judged_section(heading, contrast, sentence=sentence_of(contrast)))
-    statements = [
-        Statements(items=tuple(sections)) for sections in (preferences, changes) if sections
-    ]
+    statements = []
+    for sections in filter(None, (preferences, changes)):
+        statements.append(Statements(items=tuple(sections)))
     at_a_glance = table(
         "The arms at a glance", results.arms, CONCLUSION_COLUMNS, words=("strongest preference",)
     )
@@ -175,9 +175,10 @@ def _conclusions(results: SelectionResults) -> list[Part]:
 
 def _strongest(arm: ArmResults) -> str:
     """Return which of two groups is preferred most, and how often it is chosen."""
-    shares = [
-        (pair, pair.share.value) for pair in arm.preference.pairs if pair.share.value is not None
-    ]
+    shares = []
+    for pair in arm.preference.pairs:
+        if pair.share.value is not None:
+            shares.append((pair, pair.share.value))
     if not shares:
         return NOTHING
     pair, share = max(shares, key=lambda pair_and_share: abs(pair_and_share[1] - 0.5))

@@ -287,11 +287,11 @@ def concluding(contrasts: Sequence[ContrastResults]) -> list[ContrastResults]:
     crossed = {
         (contrast.treated, contrast.control) for contrast in contrasts if contrast.by != GROUP
     }
-    return [
-        contrast
-        for contrast in contrasts
-        if contrast.by != GROUP or (contrast.treated, contrast.control) not in crossed
-    ]
+    shown = []
+    for contrast in contrasts:
+        if contrast.by != GROUP or (contrast.treated, contrast.control) not in crossed:
+            shown.append(contrast)
+    return shown
 
 
 def change_sections(contrasts: Sequence[ContrastResults]) -> Iterator[Section]:

@@ -326,13 +326,12 @@ def _guesses_in(rows: pd.DataFrame, classes: Classes, wanted: Sequence[str]) -> 
     """The guesses that the replies in *rows* hold, two a reply: the *wanted* classes, and the group
     that has them. No reply is read as one in which nothing is said of anybody.
     """
-    values = {
-        name: sorted({group_values[name] for group_values in classes.values()}) for name in wanted
-    }
-    group_of = {
-        tuple(group_values[name] for name in wanted): group
-        for group, group_values in classes.items()
-    }
+    group_of: dict[tuple[str | None, ...], str] = {}
+    for group, group_values in classes.items():
+        group_of[tuple(map(group_values.__getitem__, wanted))] = group
+    values = {}
+    for name in wanted:
+        values[name] = sorted({group_values[name] for group_values in classes.values()})
     guessed: list[dict[str, str | None]] = []
     for reply in rows["reply"]:
         text = ""
