@@ -89,10 +89,13 @@ class Tariff:
         """Return what the price list has for *model*, or for a snapshot of it."""
         name = model.rpartition("/")[2]
         table = price_table()
-        snapshots = (
-            listed for listed in table.prices.get(self._provider, {}) if same_model(listed, name)
-        )
-        return table.find(self._provider, name) or table.find(self._provider, next(snapshots, ""))
+        price = table.find(self._provider, name)
+        if price is not None:
+            return price
+        for listed in table.prices.get(self._provider, {}):
+            if same_model(listed, name):
+                return table.find(self._provider, listed)
+        return None
 
     def cost(self, ending: Attempt, reserved: int) -> tuple[int | None, bool]:
         """Return what an attempt costs, in nano-dollars (None: unknown), and whether its usage can
@@ -173,19 +176,21 @@ def replied(reply: Reply) -> Attempt:
         error = f"the reply is {type(reply.text).__name__}, not text"
     if usage is not None:
         usage = _loggable(usage)
-    flags = {
-        SIMULATED: reply.simulated,
-        USAGE_ABSURD: absurd(reply.usage),
-        # An error that came as a success; one without a wire is what an application raised.
-        "provider_error": status is Status.ERROR and reply.wire is not None,
-    }
+    flags = []
+    if reply.simulated:
+        flags.append(SIMULATED)
+    if absurd(reply.usage):
+        flags.append(USAGE_ABSURD)
+    # An error that came as a success; one without a wire is what an application raised.
+    if status is Status.ERROR and reply.wire is not None:
+        flags.append("provider_error")
     return Attempt(
         status=status,
         text=text,
         finish_reason=reply.finish_reason,
         model=reply.model,
         usage=usage,
-        flags=tuple(flag for flag, holds in flags.items() if holds),
+        flags=tuple(flags),
         error=error,
         wire=reply.wire,
         cost=reply.cost,

@@ -46,10 +46,8 @@ def interleaved(strata: Sequence[Hashable], seed: int) -> list[int]:
     placed: list[tuple[float, int]] = []
     for indices in members.values():
         generator.shuffle(indices)
-        placed += [
-            ((rank + generator.random()) / len(indices), index)
-            for rank, index in enumerate(indices)
-        ]
+        for rank, index in enumerate(indices):
+            placed.append(((rank + generator.random()) / len(indices), index))
     return [index for _, index in sorted(placed)]
 
 
@@ -105,10 +103,10 @@ class Queue:
         # free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
         keys = list(missing)
-        strata = [
-            (trial.cell.arm, *sorted(trial.cell.groups.items())) for trial in missing.values()
-        ]
-        self._unclaimed = iter([keys[index] for index in interleaved(strata, context.seed)])
+        strata: list[Hashable] = []
+        for trial in missing.values():
+            strata.append((trial.cell.arm, *sorted(trial.cell.groups.items())))
+        self._unclaimed: Iterator[str] = map(keys.__getitem__, interleaved(strata, context.seed))
         self._ready: deque[Conversation] = deque()
         self._busy: list[str] = []
         self._claimed: set[str] = set()
@@ -163,9 +161,10 @@ class Queue:
 
     def _is_untried(self) -> bool:
         """Return whether an endpoint that is not simulated has not ended a trial yet."""
-        return any(
-            not lane.tried and not lane.endpoint.simulated for lane in self._context.lanes.values()
-        )
+        for lane in self._context.lanes.values():
+            if not lane.tried and not lane.endpoint.simulated:
+                return True
+        return False
 
     async def _let_work(self, workers: int, *, alone: bool = False) -> None:
         """Have so many *workers* ask until nothing is left to be claimed; *alone*: one trial."""

@@ -51,10 +51,9 @@ class Pipeline:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
-        between: list[JSON] = [
-            [number, list(map(fingerprint, functions))]
-            for number, functions in self.between.items()
-        ]
+        between: list[JSON] = []
+        for number, functions in self.between.items():
+            between.append([number, list(map(fingerprint, functions))])
         identity: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
         if any(endpoint is not None for endpoint in self.endpoints):
             identity["endpoints"] = list(map(_step_identity, self.endpoints))

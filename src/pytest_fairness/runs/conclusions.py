@@ -82,10 +82,9 @@ class Conclusions:
         for record in run.of_type(SESSION):
             self.sessions.setdefault(record["number"], []).append(record)
         self.last = max(self.sessions, default=0)
+        self.name = "an earlier run"
         if self.sessions:
             self.name = str(self.sessions[self.last][-1]["id"])
-        else:
-            self.name = "an earlier run"
         #: By the number of the session, and of each test.
         self.outcomes: dict[int, dict[str, dict[str, Any]]] = {}
         for record in run.of_type(OUTCOME):
@@ -107,11 +106,12 @@ class Conclusions:
         """The judgements of the findings of a *session*, by test and number: so many a test
         (*counts*).
         """
-        return {
-            (judgement.test, judgement.place): judgement
-            for judgement in self.judged
-            if judgement.session == session and judgement.place < counts.get(judgement.test, 0)
-        }
+        judgements = {}
+        for judgement in self.judged:
+            is_final = judgement.place < counts.get(judgement.test, 0)
+            if is_final and judgement.session == session:
+                judgements[judgement.test, judgement.place] = judgement
+        return judgements
 
     def counts(self, session: int) -> dict[str, int]:
         """The number of findings with which each test of a *session* ended."""

@@ -396,10 +396,9 @@ class CheckWritten(Operation):
             raise damaged(database.path, " ".join(answer.split()))
         anchors = anchors_of(read_manifest(database.directory))
         chain = database.chain
-        written = {
-            **{writer_of(name): anchor for name, anchor in anchors.items()},
-            **({database.writer: Anchor(chain.number, chain.head)} if chain.number else {}),
-        }
+        written = {writer_of(name): anchor for name, anchor in anchors.items()}
+        if chain.number:
+            written[database.writer] = Anchor(chain.number, chain.head)
         query = "SELECT count(*), ifnull(max(number), 0) FROM records WHERE writer = ?"
         last = "SELECT hash FROM records WHERE writer = ? AND number = ?"
         for writer, anchor in written.items():

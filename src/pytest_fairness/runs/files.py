@@ -67,11 +67,12 @@ def network_file_system(path: Path) -> str | None:
         return None
     kinds = {line.split()[4]: line.partition(" - ")[2].split()[0] for line in mounts}
     place = path.resolve()
-    kind = next(
-        (kinds[str(parent)] for parent in (place, *place.parents) if str(parent) in kinds), ""
-    )
-    if _NETWORK.fullmatch(kind):
-        return kind
+    for parent in map(str, (place, *place.parents)):
+        if parent not in kinds:
+            continue
+        if _NETWORK.fullmatch(kinds[parent]):
+            return kinds[parent]
+        return None
     return None
 
 

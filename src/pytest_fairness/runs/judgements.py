@@ -260,10 +260,9 @@ def _packed(column: pd.Series[Any]) -> JSON:
         labels = _cells(distinct.tolist())
     else:
         values: dict[tuple[type, Any], int] = {}
-        coded = [
-            values.setdefault((type(value), value), len(values))
-            for value in _cells(column.tolist())
-        ]
+        coded = []
+        for value in _cells(column.tolist()):
+            coded.append(values.setdefault((type(value), value), len(values)))
         labels = [value for _, value in values]
     if 2 * len(labels) > len(coded):
         return _cells(column.tolist())
@@ -321,8 +320,8 @@ def judgements(run: RunRecords) -> dict[tuple[str, int], Judgement]:
 
     Raises StoreError where one cannot be read.
     """
-    return {
-        (judgement.test, judgement.place): judgement
-        for judgement in all_judgements(run)
-        if judgement.analysis
-    }
+    by_place = {}
+    for judgement in all_judgements(run):
+        if judgement.analysis:
+            by_place[judgement.test, judgement.place] = judgement
+    return by_place

@@ -128,9 +128,10 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
         for name, number, data, why in _stored(directory, folder):
             logs.setdefault((True, name), _Log(name, texts)).read(number, data, why)
         for name in sorted({name for _, name in logs} | anchors.keys()):
-            candidates = [
-                (log.take(anchors.get(name)), log) for log in logs.values() if log.name == name
-            ]
+            candidates = []
+            for log in logs.values():
+                if log.name == name:
+                    candidates.append((log.take(anchors.get(name)), log))
             if not candidates:
                 done.lost.append(Lost(name, 1, anchors[name].records, "the file is missing"))
                 continue

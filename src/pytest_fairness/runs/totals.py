@@ -63,11 +63,11 @@ class RunTotals:
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the costs of each endpoint that was asked, in US dollars."""
-        return [
-            {"endpoint": name, "trials": totals["total"], **money(totals)}
-            for name, totals in self._by_endpoint.items()
-            if totals["total"]
-        ]
+        costs = []
+        for name, totals in self._by_endpoint.items():
+            if totals["total"]:
+                costs.append({"endpoint": name, "trials": totals["total"], **money(totals)})
+        return costs
 
     def models(self) -> list[dict[str, Any]]:
         """Return which model each endpoint was asked for, and which answered how often."""
