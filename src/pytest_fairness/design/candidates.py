@@ -62,9 +62,9 @@ class Candidate:
         if "experience_years" in self.values:
             qualifications = f"{self.values['experience_years']} years of experience"
         qualifications = context.get(QUALIFICATIONS, qualifications)
-        line = ", ".join(part for part in (name, qualifications, self.demographics) if part)
+        line = ", ".join(filter(None, (name, qualifications, self.demographics)))
         if self.text is not None:
-            line = "\n".join(part for part in (self.demographics, self.text) if part)
+            line = "\n".join(filter(None, (self.demographics, self.text)))
         return {
             **self.values,
             **pronouns_of(self.groups.get(GENDER)),
@@ -167,7 +167,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
             "'four_groups', or a mapping "
             "from groups to names, personas, résumés or classes"
         )
-    groups = tuple(_group(str(label), value) for label, value in candidates.items())
+    groups = tuple(map(_group, map(str, candidates), candidates.values()))
     if len(groups) < 2:
         raise UsageError(f"candidates has {len(groups)} groups; a choice needs at least two")
     if any(group.label == NEITHER for group in groups):
@@ -256,7 +256,7 @@ class Casting:
             if condition.kind is None:
                 words = ""
             return tuple(_whole_candidate(group, given, words) for given in group.given)
-        by_name = {name: value for name, value in group.classes.items() if self._by_name(name)}
+        by_name = {name: group.classes[name] for name in filter(self._by_name, group.classes)}
         named = condition.by_name and bool(group.given or by_name)
         if named and group.given:
             names = tuple(map(Name.given, group.given))

@@ -124,9 +124,12 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
-        words = {name: getattr(self, name) for name in _OWN_WORDS}
-        words |= {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
-        return {category: words[category] for category in QUOTAS}
+        groups = dict.fromkeys(QUOTAS, "")
+        for name in _OWN_WORDS:
+            groups[name] = getattr(self, name)
+        groups["age"] = age_band(self.age)
+        groups["employment_gap"] = gap_band(self.employment_gap_months)
+        return groups
 
     @property
     def slots(self) -> dict[str, str]:

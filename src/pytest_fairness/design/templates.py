@@ -265,7 +265,15 @@ _VOWEL_SOUND = re.compile(
     r"(?:hour|honest|honou?r|heir)|8|11(?:[^0-9]|$)|18(?:[^0-9]|$)", re.IGNORECASE
 )
 _CONSONANT_SOUND = re.compile(r"(?:uni(?!n)|us[ei]|eu|one|once|ut[ei]|ubiq|ukr)", re.IGNORECASE)
-_ACRONYM = re.compile(r"[A-Z]{2,}(?![a-z])")
+_ACRONYM = r"(?!NASA|NATO)[A-Z]{2,}(?![a-z])"
+#: How a word begins, and its article; the first that fits decides.
+_ARTICLES = (
+    (re.compile(rf"(?=[AEFHILMNORSX]){_ACRONYM}"), "an"),
+    (re.compile(_ACRONYM), "a"),
+    (_VOWEL_SOUND, "an"),
+    (_CONSONANT_SOUND, "a"),
+    (re.compile("[aeiouáéíóúâêîôûäëïöüAEIOUÁÉÍÓÚÂÊÎÔÛÄËÏÖÜ]"), "an"),
+)
 
 
 def article(text: str) -> str:
@@ -273,16 +281,9 @@ def article(text: str) -> str:
     18-year-old.
     """
     word = text.lstrip(" \"'“‘(")
-    if _ACRONYM.match(word) and word[:4] not in ("NASA", "NATO"):
-        if word[0] in "AEFHILMNORSX":
-            return "an"
-        return "a"
-    if _VOWEL_SOUND.match(word):
-        return "an"
-    if not word or _CONSONANT_SOUND.match(word):
-        return "a"
-    if word[0].lower() in "aeiouáéíóúâêîôûäëïöü":
-        return "an"
+    for beginning, before in _ARTICLES:
+        if beginning.match(word):
+            return before
     return "a"
 
 
