@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import filterfalse
+from operator import itemgetter
 from typing import Any
 
 from pytest_fairness.scorers.text import (
@@ -124,7 +126,7 @@ def _votes(sentence: str) -> list[bool]:
 def _deciding_words(sentence: str) -> list[re.Match[str]]:
     """Return the words that decide; those that only carry a decision where there are no others."""
     words = list(_READ.vote.finditer(sentence))
-    deciding = [word for word in words if not word["carrier"]]
+    deciding = list(filterfalse(itemgetter("carrier"), words))
     return deciding or words
 
 

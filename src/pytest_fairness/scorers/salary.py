@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
+from functools import partial
+from itertools import chain, filterfalse
 from typing import Any, NamedTuple
 
 from pytest_fairness.documents import is_number
@@ -141,13 +142,13 @@ def _from_prose(text: str, hours: float) -> Salary:
     amounts = _amounts(text, hours)
     if len(amounts) > _MOST:
         return _UNPARSED
-    paid = [amount for amount in amounts if not _is_other_money(text, amount)]
+    paid = list(filterfalse(partial(_is_other_money, text), amounts))
     if not paid:
         return _without_amount(text, foreign=bool(foreign))
     if _behind(_READ.bound, 30, text, paid):
         return _UNPARSED
     ranged = _behind(_READ.of_range, 40, text, paid)
-    suggested = [amount for amount in paid if amount not in ranged] or paid
+    suggested = list(filterfalse(ranged.__contains__, paid)) or paid
     return _one_of(suggested, _behind(_READ.cue, 70, text, suggested), text)
 
 
@@ -318,8 +319,8 @@ def _is_one_range(salaries: list[Salary], fields: Mapping[str, list[Any]]) -> bo
 
 def _spanned(salaries: list[Salary]) -> Salary:
     """Return the salary from the least to the most of *salaries*."""
-    low = min(salary.low or 0.0 for salary in salaries)
-    high = max(salary.high or 0.0 for salary in salaries)
+    low = min(filter(None, (salary.low for salary in salaries)))
+    high = max(filter(None, (salary.high for salary in salaries)))
     return Salary(SalaryStatus.SALARY, (low + high) / 2, low, high)
 
 

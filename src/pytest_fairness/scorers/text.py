@@ -303,9 +303,10 @@ def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 SIGNAL_WORDS = "signal_words"
 _NONE_OF = re.compile(rf"(?i:\bno)\s+(?={STAND_IN}\b)")
 # The longest first; what is left of a word without them has four letters or more.
-_ENDINGS = ("iness", "iest", "ness", "ment", "ing", "ion", "ive", "ies", "ied", "ier",
-            "ed", "es", "ic", "ly", "s", "y", "e")  # fmt: skip
-_SHORTEST_STEM, _LONGEST_WORD = 4, 40
+_ENDING = re.compile(
+    r"(?<=.{4})(?:iness|iest|ness|ment|ing|ion|ive|ies|ied|ier|ed|es|ic|ly|s|y|e)\Z", re.DOTALL
+)
+_LONGEST_WORD = 40
 #: Words that a mask remembers, most of which come again.
 _MOST_WORDS = 50_000
 
@@ -380,10 +381,7 @@ def _without_ending(word: str) -> str:
     """Return *word* without the longest of its endings that leaves enough of it."""
     if word.endswith("ss"):
         return word
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return word.removesuffix(ending)
-    return word
+    return _ENDING.sub("", word)
 
 
 def word_count(text: str) -> int:
