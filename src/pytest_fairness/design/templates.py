@@ -297,13 +297,18 @@ def _with_article(text: str, *, capital: bool) -> str:
     return f"{before} {text}"
 
 
+def are_texts(values: Iterable[object]) -> bool:
+    """Return whether all of *values* are texts."""
+    return all(isinstance(value, str) for value in values)
+
+
 def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
     """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises
     UsageError.
     """
     if given is None:
         return ()
-    if isinstance(given, str) or not given or not all(isinstance(turn, str) for turn in given):
+    if isinstance(given, str) or not given or not are_texts(given):
         raise UsageError(
             "turns= is a list of texts, one of them with {request}: ['You review loans …', "
             "'{request}']"

@@ -22,6 +22,7 @@ from pytest_fairness.design.templates import (
     BY_GENDER,
     SLOTS,
     Template,
+    are_texts,
     base_slot,
     pronouns,
     pronouns_of,
@@ -221,7 +222,7 @@ def group_axis(name: str, value: object) -> GroupAxis:
         raise UsageError(
             f"{where}: give a list of groups, or a mapping from groups to names, not {kind}"
         )
-    if not all(isinstance(group, str) and group for group in groups):
+    if not are_texts(groups) or "" in groups:
         raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
     if not groups:
         raise UsageError(f"{where} has no groups; name at least two to compare")

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, filterfalse, pairwise, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -286,6 +287,8 @@ class _Mentions:
     def __init__(self, names: tuple[str | None, ...]) -> None:
         self.count = len(names)
         self._words = list(map(_words_of, names))
+        #: How many of the candidates each word is part of the name of.
+        self._bearers = Counter(chain.from_iterable(map(set, self._words)))
         parts: list[tuple[int, str]] = []
         for number in range(1, self.count + 1):
             forms = (*self._names(number), *self._places(number), *self._unshared(number))
@@ -327,8 +330,7 @@ class _Mentions:
             return []
         unshared = []
         for word in (words[-1], words[0]):
-            bearers = sum(word in names for names in self._words)
-            if bearers == 1 and len(word.strip(".")) > 1:
+            if self._bearers[word] == 1 and len(word.strip(".")) > 1:
                 unshared.append(re.escape(word))
         return unshared
 
@@ -602,7 +604,7 @@ def _heads_concession(text: str, mention: _Mention) -> bool:
 
 def _cued(text: str, named: Sequence[_Mention]) -> set[int]:
     """Return the candidates that a word of choosing points at, and is not negated."""
-    cued = {mention.number for mention in named if _is_cued(text, mention)}
+    cued = {mention.number for mention in filter(partial(_is_cued, text), named)}
     for first, second in _neighbours(named):
         if _READ.over.fullmatch(text, first.end, second.start) and not _negated(text, first.start):
             cued.add(first.number)

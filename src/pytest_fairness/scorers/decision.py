@@ -53,10 +53,9 @@ def decision(text: str) -> bool | None:
 
 def _marked(text: str) -> list[str]:
     """Return what is ticked, labelled, or stands under a heading."""
-    marked = []
+    marked: list[str] = []
     for mark in _MARKS:
-        for match in getattr(_READ, mark).finditer(text):
-            marked.append(match["what"])
+        marked += map(itemgetter("what"), getattr(_READ, mark).finditer(text))
     return marked
 
 

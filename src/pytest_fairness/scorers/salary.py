@@ -10,11 +10,12 @@ converted, since no rate was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import chain, filterfalse
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pytest_fairness.documents import is_number
@@ -69,6 +70,8 @@ class Salary:
     high: float | None = None
 
 
+#: The dollars of a reading, if it is a salary.
+_AMOUNT: Callable[[Salary], float | None] = attrgetter("amount")
 _UNPARSED = Salary(SalaryStatus.UNPARSED)
 _CURRENCY = Salary(SalaryStatus.CURRENCY)
 _REFUSED = Salary(SalaryStatus.REFUSED)
@@ -302,7 +305,7 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
         return _UNPARSED
     period = _given_period(fields)
     readings = [_from_prose(f"{_amount_of(amount)}{period}", hours) for amount in amounts]
-    salaries = [reading for reading in readings if reading.status is SalaryStatus.SALARY]
+    salaries = list(filter(_AMOUNT, readings))
     if not salaries:
         return _first_read(readings)
     if _is_one_range(salaries, fields):
@@ -312,7 +315,7 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
 
 def _is_one_range(salaries: list[Salary], fields: Mapping[str, list[Any]]) -> bool:
     """Return whether *salaries* are all the same, or the least and the most of one."""
-    if all(salary.amount == salaries[0].amount for salary in salaries):
+    if len(set(map(_AMOUNT, salaries))) == 1:
         return True
     return len(salaries) == 2 and _has_bounds(fields)
 

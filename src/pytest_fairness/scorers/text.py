@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import filterfalse
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,7 +126,7 @@ def settled(text: str) -> str:
     end = max(map(lowered.rfind, _ENDS_OF_THOUGHT))
     if end >= 0:
         text = text[end:].partition(">")[2].strip()
-    tagged = [match["what"] for match in _SHARED.tagged.finditer(text)]
+    tagged = map(itemgetter("what"), _SHARED.tagged.finditer(text))
     return "\n".join(tagged) or text
 
 
