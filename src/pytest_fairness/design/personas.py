@@ -134,7 +134,9 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def slots(self) -> dict[str, str]:
         """Every attribute but the id, as text for its slot."""
-        return {name: str(getattr(self, name)) for name in self.__struct_fields__ if name != "id"}
+        slots = {name: str(getattr(self, name)) for name in self.__struct_fields__}
+        del slots["id"]
+        return slots
 
     def has(self, name: str, accepted: Collection[object]) -> bool:
         """Return whether the attribute *name*, or the group of that name, is one of *accepted*."""

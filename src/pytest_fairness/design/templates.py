@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import TypeAlias
 
@@ -163,7 +164,7 @@ def templates(
     of one id or text, and for whatever a single template is refused for.
     """
     if isinstance(source, Mapping):
-        made = [_template(id_, given) for id_, given in source.items()]
+        made = list(starmap(_template, source.items()))
     else:
         several = source
         if isinstance(several, (str, Path, Template)):
@@ -233,7 +234,7 @@ def pronouns(text: str) -> dict[str, str]:
 
 @cache
 def _pronoun_slots(text: str) -> Mapping[str, str]:
-    parts = tuple(part.strip().lower() for part in text.split("/"))
+    parts = tuple(map(str.strip, text.lower().split("/")))
     if len(parts) == len(_CASES) and all(parts):
         forms = parts
     else:
