@@ -143,7 +143,7 @@ def page_message(page: Page, *, job: str = "") -> dict[str, Any]:
 
 
 def _chips(section: Section) -> list[str]:
-    chips = [_text(chip) for chip in section.chips]
+    chips = list(map(_text, section.chips))
     if section.sentence:
         return [f"*{_text(section.sentence)}*", *chips]
     return chips
@@ -174,7 +174,7 @@ def _paragraph(part: str) -> list[str]:
 
 @texts_of.register(Statements)
 def _statements(part: Statements) -> list[str]:
-    texts = [_statement(item) for item in part.items]
+    texts = list(map(_statement, part.items))
     if part.more:
         texts.append(_text(part.more))
     return texts
