@@ -170,7 +170,7 @@ def _version_row(
     file: str, name: str, version: BaselineVersion, before: BaselineVersion | None
 ) -> Sequence[Any]:
     facts = version.facts()
-    values = [facts.get(key) for key in _HISTORY[5:15]]
+    values = list(map(facts.get, _HISTORY[5:15]))
     old = None
     if before is not None:
         old = before.scores().get("overall")
@@ -347,7 +347,7 @@ def _justifications(results: RunResults) -> Rows:
             nodeid,
             finding.verdict,
             finding.outcome,
-            *(finding.justification.get(name) for name in names),
+            *map(finding.justification.get, names),
         ]
         for finding, nodeid, number in results.named
         if finding.justification is not None
@@ -358,7 +358,7 @@ def _justifications(results: RunResults) -> Rows:
 def _mitigations(results: RunResults) -> Rows:
     about = ("finding", "test", "outcome", "class", "action", "owner", "date", "due", "done")
     names = ("status", "verdict", "findings", *about, "retested", "simulated")
-    return names, ([mitigation.get(name) for name in names] for mitigation in results.mitigations)
+    return names, (list(map(mitigation.get, names)) for mitigation in results.mitigations)
 
 
 def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

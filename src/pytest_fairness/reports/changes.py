@@ -48,45 +48,38 @@ class FindingChange:
     why: str = ""
 
     @property
+    def _made(self) -> list[Finding]:
+        """The finding as each of the two runs made it, the earlier first."""
+        return [finding for finding in (self.before, self.after) if finding is not None]
+
+    @property
     def finding(self) -> Finding:
         """The finding as it stands now, or as it stood last."""
-        for finding in (self.after, self.before):
-            if finding is not None:
-                return finding
-        raise ValueError(f"{self.id} is a change of no finding")
+        return self._made[-1]
 
     @property
     def verdicts(self) -> str:
         """``FLAG → FAIL``, or the one verdict that there is."""
-        both = dict.fromkeys(
-            finding.verdict for finding in (self.before, self.after) if finding is not None
-        )
-        return " → ".join(both)
+        return " → ".join(dict.fromkeys(finding.verdict for finding in self._made))
 
 
 def changes_between(before: RunResults, after: RunResults) -> tuple[FindingChange, ...]:
     """Every finding of the two runs, matched by their ids, the worst change first."""
-    earlier = dict(before.places)
+    earlier = dict(zip(before.ids, before.findings, strict=True))
     changes = []
     for at, id_ in enumerate(after.ids):
         now = after.findings[at]
-        then = earlier.pop(id_, None)
-        old = None
-        if then is not None:
-            old = before.findings[then]
+        old = earlier.pop(id_, None)
         change, why = _change(old, now)
-        nodeid = after.maker_of(at).nodeid or now.test_id
+        nodeid = after.test_of(at)
         changes.append(
             FindingChange(
                 change=change, id=id_, nodeid=nodeid, before=old, after=now, at=at, why=why
             )
         )
-    for id_, then in earlier.items():
-        old = before.findings[then]
-        nodeid = before.maker_of(then).nodeid
-        changes.append(
-            FindingChange(change=Change.GONE, id=id_, nodeid=nodeid or old.test_id, before=old)
-        )
+    for id_, old in earlier.items():
+        nodeid = before.test_of(before.places[id_])
+        changes.append(FindingChange(change=Change.GONE, id=id_, nodeid=nodeid, before=old))
     return tuple(sorted(changes, key=_urgency))
 
 

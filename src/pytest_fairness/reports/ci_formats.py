@@ -83,7 +83,7 @@ def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
             verdict=finding.verdict,
             title=line(shortened(f"{finding.verdict}: {finding.outcome}{by}{marks}", 200)),
             text=line(shortened(finding.sentence, 1000)),
-            nodeid=line(maker.nodeid or finding.test_id),
+            nodeid=line(results.test_of(at)),
             file=file,
             line=number,
         )

@@ -89,7 +89,6 @@ def statement(results: RunResults, at: int, *marks: str) -> Section:
     baseline that have fallen, and the test.
     """
     finding = results.findings[at]
-    maker = results.maker_of(at)
     fallen = [shortened(line, _NAME) for line in formatting.regressions(finding)[:_MOST_SCOPES]]
     parts: tuple[Part, ...] = ()
     if fallen:
@@ -97,7 +96,7 @@ def statement(results: RunResults, at: int, *marks: str) -> Section:
     return Section(
         heading="",
         id=results.ids[at],
-        about=shortened(maker.nodeid or finding.test_id, _NAME),
+        about=shortened(results.test_of(at), _NAME),
         verdict=finding.verdict,
         reason=finding.reason,
         sentence=shortened(
@@ -583,7 +582,7 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
         judged_in = marks.pop(0)
     if several and finding.model_endpoint:
         marks = list(dict.fromkeys([finding.model_endpoint, *marks]))
-    about = maker.nodeid or finding.test_id
+    about = results.test_of(at)
     sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
     notes: list[str] = []
     if finding.verdict is not Verdict.PASS:

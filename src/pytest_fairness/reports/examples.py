@@ -200,4 +200,4 @@ def dialogue(record: LoggedTrial) -> Dialogue:
             ]
     turns += [(message.role, shortened(message.content, 900)) for message in record.messages]
     turns.append(("reply", shortened(trial.replies[-1], 1500) if trial.replies else "no reply"))
-    return Dialogue(about=" · ".join(words for words in about if words), turns=tuple(turns))
+    return Dialogue(about=" · ".join(filter(None, about)), turns=tuple(turns))

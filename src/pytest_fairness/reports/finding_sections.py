@@ -225,7 +225,7 @@ def _refusals(finding: Finding) -> Part | None:
         return lambda group: percent(picture.bars[group][name])
 
     columns: Columns = {
-        finding.protected_class or "group": str,
+        _grouping(finding): str,
         **{name: share(name) for name in named},
     }
     figures = table("What became of the trials, by group", picture.bars, columns)
@@ -289,9 +289,11 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
     caption = "The groups"
     if finding.assertion == "baseline":
         caption = "The scores now and as approved"
-    return table(
-        caption, groups, {finding.protected_class or "group": _name_of_group, **dict(columns)}
-    )
+    return table(caption, groups, {_grouping(finding): _name_of_group, **dict(columns)})
+
+
+def _grouping(finding: Finding) -> str:
+    return finding.protected_class or "group"
 
 
 def _name_of_group(group: GroupResult) -> str:
@@ -434,7 +436,7 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
         )
 
     columns: Columns = {
-        finding.protected_class or "group": str,
+        _grouping(finding): str,
         "trials": lambda group: f"{examples.counted[group]['trials']:,}",
         "answered": part("answered"),
         "refused": part("refused"),
@@ -497,7 +499,7 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
         rows.append(row)
     axis = _group_axis(finding)
     return Forest(
-        title=f"{axis} by {finding.protected_class or 'group'}",
+        title=f"{axis} by {_grouping(finding)}",
         axis=axis,
         rows=tuple(rows),
         lines=lines,
@@ -550,11 +552,9 @@ def _worse_off(finding: Finding) -> str | None:
     if finding.verdict in (Verdict.PASS, Verdict.INCONCLUSIVE):
         return None
     pairs = [pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off]
-    deciding = min(
-        pairs, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)), default=None
-    )
-    if deciding is None:
+    if not pairs:
         return None
+    deciding = min(pairs, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
     return deciding.worse_off
 
 
@@ -646,26 +646,20 @@ def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -
 def baseline_chart(finding: Finding) -> Chart | None:
     """Each scope's approved score as a ring, the score now as a mark."""
     rows = []
-    for pair in finding.pairs[:MOST_ROWS] if finding.assertion == "baseline" else ():
-        approved = _statistic(pair, "approved")
-        now = _statistic(pair, "now")
-        if approved is not None and now is not None:
-            change = f"{formatting.value(approved, finding)} → {formatting.value(now, finding)}"
-            rows.append(
-                ForestRow(
-                    label=pair.metric,
-                    value=now,
-                    before=approved,
-                    verdict=pair.verdict,
-                    words=change,
-                )
-            )
+    for pair, approved, now in formatting.scopes(finding):
+        change = f"{formatting.value(approved, finding)} → {formatting.value(now, finding)}"
+        row = ForestRow(
+            label=pair.metric, value=now, before=approved, verdict=pair.verdict, words=change
+        )
+        rows.append(row)
     unit = ""
     if finding.unit:
         unit = f" ({finding.unit})"
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
     if rows:
-        return Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows))
+        return Forest(
+            title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows[:MOST_ROWS])
+        )
     return None
 
 
@@ -691,7 +685,7 @@ def refusal_chart(finding: Finding) -> Bars | None:
     ):
         return None
     shown = {group: {name: parts[name] for name in kept} for group, parts in bars.items()}
-    title = f"What became of the trials, by {finding.protected_class or 'group'}"
+    title = f"What became of the trials, by {_grouping(finding)}"
     return Bars(title=title, axis="share of the trials of each group", bars=shown)
 
 
@@ -699,13 +693,14 @@ def share_chart(finding: Finding) -> Chart | None:
     """The distribution of a label in each group."""
     bars = {}
     labels = _categories(finding)[:7]
-    for group in [group for group in finding.group_results if group.shares][:MOST_ROWS]:
+    groups = [group for group in finding.group_results if group.shares]
+    for group in groups[:MOST_ROWS]:
         parts = {label: group.shares.get(label, 0.0) for label in labels}
         rest = 1.0 - sum(parts.values())
         if rest > 1e-9:
             parts["other"] = parts.get("other", 0.0) + rest
         bars[group.group] = parts
-    title = f"{finding.outcome} by {finding.protected_class or 'group'}"
+    title = f"{finding.outcome} by {_grouping(finding)}"
     if bars:
         return Bars(title=title, axis=f"share of each {finding.outcome}", bars=bars)
     return None

@@ -194,7 +194,7 @@ class RunResults:
         seen: set[str] = set()
         for at, finding in enumerate(self.findings):
             about = [
-                self.maker_of(at).nodeid or finding.test_id,
+                self.test_of(at),
                 finding.assertion,
                 finding.outcome,
             ]
@@ -231,6 +231,12 @@ class RunResults:
 
         return tuple(sorted(range(len(self.findings)), key=badness))
 
+    def test_of(self, at: int) -> str:
+        """The test that made the finding at a place: by its item, or else by the finding's own
+        account.
+        """
+        return self.maker_of(at).nodeid or self.findings[at].test_id
+
     def place_of(self, at: int) -> tuple[str, int]:
         """The test that made the finding at a place, and the how-manieth of its findings it is: as
         in the run's judgements; −1 where they were judged in another session or run.
@@ -250,7 +256,7 @@ class RunResults:
             "schema": SCHEMA,
             "run": to_json(self.run),
             "summary": self.summary,
-            "items": [msgspec.to_builtins(item) for item in self.items],
+            "items": list(map(msgspec.to_builtins, self.items)),
             "findings": [
                 {"id": self.ids[index], **finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
                 for index, finding in enumerate(self.findings)

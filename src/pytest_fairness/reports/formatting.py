@@ -148,9 +148,8 @@ def effect_words(finding: Finding) -> str:
     if pair is None:
         return NOTHING
     if finding.assertion == FOUR_FIFTHS:
-        ratio, low, high = (
-            number(pair.statistics.get(f"impact_ratio{end}")) for end in ("", "_90_low", "_90_high")
-        )
+        names = ("impact_ratio", "impact_ratio_90_low", "impact_ratio_90_high")
+        ratio, low, high = map(number, map(pair.statistics.get, names))
         return _with_interval(f"ratio {_ratio(ratio)}", interval(low, high, _ratio))
     if finding.assertion == "baseline":
         return f"{effect(pair.difference)} {finding.unit}".rstrip()
@@ -265,11 +264,11 @@ def family_line(finding: Finding) -> str:
     if isinstance(size, int):
         alpha = finding.family.get("alpha")
         tests = f"{count(size, 'test')} in the family"
-        parts.append(
-            tests
-            + (f", corrected by {method}" if method else "")
-            + (f", alpha {alpha}" if alpha else "")
-        )
+        if method:
+            tests += f", corrected by {method}"
+        if alpha:
+            tests += f", alpha {alpha}"
+        parts.append(tests)
     if finding.cluster:
         parts.append(f"unit of evidence: {finding.cluster}")
     if finding.block:
@@ -282,8 +281,11 @@ def justification_line(finding: Finding) -> str:
     given = finding.justification or {}
     who = [str(given[key]) for key in ("approver", "date") if given.get(key)]
     if given.get("expiry"):
-        who += [f"until {given['expiry']}"]
-    return f"{given.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
+        who.append(f"until {given['expiry']}")
+    reason = str(given.get("reason", ""))
+    if who:
+        return f"{reason} ({', '.join(who)})"
+    return reason
 
 
 #: What is compared, where it is not the groups' replies, for the narrow column of a table.
@@ -376,10 +378,11 @@ def sensitivity_line(finding: Finding) -> str:
     if not tried.get("caught"):
         return ""
     shares = ", ".join(f"d {d} in {percent(share, 0)}" for d, share in tried["caught"].items())
+    caught = f"planted {shares} of copies caught"
     false = tried.get("false_alarms")
-    return f"planted {shares} of copies caught" + (
-        "" if false is None else f"; placebo alarms in {percent(false, 0)}"
-    )
+    if false is None:
+        return caught
+    return f"{caught}; placebo alarms in {percent(false, 0)}"
 
 
 def reasons(finding: Finding) -> list[str]:

@@ -48,7 +48,7 @@ def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
             f"tier {finding.tier}" if finding.tier else "no tier",
         ),
     )
-    return tuple(table for table in (by_class, by_tier) if table is not None)
+    return tuple(filter(None, (by_class, by_tier)))
 
 
 def _heat_map(
@@ -96,12 +96,11 @@ def _severity(findings: Sequence[Finding]) -> list[str]:
     """``largest |d| 0.84``: of the pairs that decide *findings*, how far the two are apart; nothing
     where none is.
     """
-    deciders = [
-        deciding_pair(finding.pairs) for finding in findings if finding.assertion != "baseline"
-    ]
-    effects = [
-        abs(pair.effect) for pair in deciders if pair is not None and not math.isnan(pair.effect)
-    ]
+    effects = []
+    for finding in findings:
+        pair = deciding_pair(finding.pairs)
+        if finding.assertion != "baseline" and pair is not None and not math.isnan(pair.effect):
+            effects.append(abs(pair.effect))
     if effects:
         return [f"largest |d| {effect_size(max(effects))}"]
     return []

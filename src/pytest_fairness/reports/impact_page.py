@@ -123,7 +123,7 @@ def _selection(tables: ImpactTables) -> str:
         text = "share with the favourable decision, which nobody got"
     if not tables.unfavourable:
         return text
-    labels = [repr(label) for label in tables.unfavourable[:_MOST_LABELS]]
+    labels = list(map(repr, tables.unfavourable[:_MOST_LABELS]))
     if more := len(tables.unfavourable) - len(labels):
         labels.append(f"{more} more")
     verb = "count"

@@ -417,7 +417,7 @@ def matched_replies(
         texts = frame[column].iloc[matches.rows[at]].tolist()
         if replies is not None:
             texts_ = replies(texts)
-            texts = [texts_.get(key) for key in texts]
+            texts = list(map(texts_.get, texts))
         if all(isinstance(text, str) for text in texts):
             shown.append(judged.beside(finding, matches, at, texts, called))
     if shown:

@@ -70,7 +70,7 @@ def page_markdown(page: Page, *, report: str = "", job: str = "") -> str:
     blocks = [f"## {markdown(page.title)}"]
     if page.lead:
         blocks.append(f"**{markdown(page.lead)}**")
-    blocks.append("\n".join(_banner(banner) for banner in page.opening))
+    blocks.append("\n".join(map(_banner, page.opening)))
     for section in page.sections:
         blocks.append(_headed(section, "###"))
     if report:
@@ -96,13 +96,13 @@ def _headed(section: Section, sign: str) -> str:
         blocks.append(_verdict(Entry(verdict=section.verdict, reason=section.reason)))
     if section.sentence:
         blocks.append(markdown(section.sentence))
-    blocks.append(" · ".join(markdown(chip) for chip in section.chips))
-    blocks += [block_of(part) for part in section.parts]
+    blocks.append(" · ".join(map(markdown, section.chips)))
+    blocks += map(block_of, section.parts)
     return _joined(blocks)
 
 
 def _joined(blocks: Iterable[str]) -> str:
-    return "\n\n".join(block for block in blocks if block)
+    return "\n\n".join(filter(None, blocks))
 
 
 # ---------------------------------------------------------------- parts
@@ -122,8 +122,8 @@ def _paragraph(part: str) -> str:
 @block_of.register(Table)
 def _table(part: Table) -> str:
     rules = [_rule(part, place) for place in range(len(part.head))]
-    rows = [[_cell(cell) for cell in row] for row in part.rows]
-    blocks = [_grid([markdown(title) for title in part.head], rules, rows), markdown(part.more)]
+    rows = [list(map(_cell, row)) for row in part.rows]
+    blocks = [_grid(list(map(markdown, part.head)), rules, rows), markdown(part.more)]
     if part.caption:
         blocks.insert(0, f"**{markdown(part.caption)}**")
     return _joined(blocks)
@@ -146,8 +146,8 @@ def _cell(cell: str | Entry) -> str:
     if isinstance(cell, str):
         return markdown(cell)
     lines = [" ".join(filter(None, (_verdict(cell), markdown(cell.words))))]
-    lines += [markdown(text) for text in (", ".join(cell.marks), *cell.small)]
-    return "<br>".join(text for text in lines if text)
+    lines += map(markdown, (", ".join(cell.marks), *cell.small))
+    return "<br>".join(filter(None, lines))
 
 
 def _verdict(entry: Entry) -> str:
@@ -167,11 +167,11 @@ def _statements(part: Statements) -> str:
     rows = []
     for item in part.items:
         verdict = Entry(verdict=item.verdict, reason=item.reason, marks=item.marks)
-        found = [markdown(item.heading), markdown(item.sentence)]
-        found += [f"• {markdown(note)}" for note in item.notes]
+        lines = [markdown(item.heading), markdown(item.sentence)]
+        lines += [f"• {markdown(note)}" for note in item.notes]
         if item.about:
-            found.append(_code(item.about))
-        rows.append([_cell(verdict), "<br>".join(filter(None, found))])
+            lines.append(_code(item.about))
+        rows.append([_cell(verdict), "<br>".join(filter(None, lines))])
     shown = _grid(("verdict", "what was found"), ("---", "---"), rows)
     return _joined([shown, markdown(part.more)])
 

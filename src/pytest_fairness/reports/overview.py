@@ -17,7 +17,7 @@ import msgspec
 
 from pytest_fairness import words
 from pytest_fairness.baselines.justifications import EXPIRED
-from pytest_fairness.model import ALARMS, Finding, Verdict, deciding_pair
+from pytest_fairness.model import ALARMS, Finding, Reason, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
@@ -104,17 +104,20 @@ def _fails(results: RunResults, at: int) -> bool:
 
 def _why(finding: Finding) -> str:
     if finding.verdict is Verdict.INCONCLUSIVE:
-        return formatting.reason_words(finding.reason) or "nothing to compare"
+        return _undecided_because(finding.reason)
     if finding.verdict is Verdict.FLAG:
         return "not justified"
     return ""
 
 
+def _undecided_because(reason: Reason | None) -> str:
+    return formatting.reason_words(reason) or "nothing to compare"
+
+
 def _trouble(item: ItemResult) -> str:
     """Return what went wrong in a test that failed, and not by a finding."""
-    error = _ERROR.match(item.message)
     name = ""
-    if error:
+    if error := _ERROR.match(item.message):
         name = error[1]
     if name in _ERRORS:
         return _ERRORS[name]
@@ -260,11 +263,9 @@ def outcome_section(results: RunResults, _: Path) -> Section:
             "How many": lambda row: words.count(row[1], "test"),
         }
         skipped = _table("Why tests were skipped", reasons, columns)
-        rows += (
-            skipped
-            if verdict.tone == "nothing"
-            else [Details(summary="Skipped tests", parts=tuple(skipped))]
-        )
+        if verdict.tone != "nothing":
+            skipped = [Details(summary="Skipped tests", parts=tuple(skipped))]
+        rows += skipped
     return Section(
         heading=verdict.heading,
         id="outcome",
@@ -333,18 +334,13 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
     )
     if undecided:
         columns = {
-            "Why": lambda at: (
-                formatting.reason_words(results.findings[at].reason) or "nothing to compare"
-            ),
+            "Why": lambda at: _undecided_because(results.findings[at].reason),
             "Finding": lambda at: Entry(
                 words=formatting.headline(results.findings[at]), link=results.ids[at]
             ),
             "What would decide it": lambda at: shortened(_needs(results.findings[at]), 200),
         }
-        counted = ", ".join(
-            f"{n:,} {formatting.reason_words(label) or 'nothing to compare'}"
-            for label, n in often.items()
-        )
+        counted = ", ".join(f"{n:,} {_undecided_because(reason)}" for reason, n in often.items())
         parts += _table(f"INCONCLUSIVE, by reason: {counted}", undecided, columns)
     if parts:
         return Section(heading="What needs a decision", id="decisions", parts=tuple(parts))
@@ -378,9 +374,7 @@ def _accepted(results: RunResults, at: int) -> str:
     if finding.justification:
         return shortened(str(finding.justification.get("reason", "")), 120)
     if item.outcome == "xfailed":
-        return shortened(
-            f"expected to fail: {item.message}" if item.message else "expected to fail", 120
-        )
+        return shortened(": ".join(filter(None, ("expected to fail", item.message))), 120)
     return next(
         (note for note in finding.notes if note.startswith(EXPIRED)), "nobody has justified it"
     )
@@ -424,14 +418,14 @@ def findings_section(results: RunResults, _: Path) -> Section:
     """The verdicts counted, and a row a finding, worst first."""
     parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
     if results.findings:
-        carded = set(results.order[:MOST_CARDS])
+        cards = {at: results.ids[at] for at in results.order[:MOST_CARDS]}
         columns: Columns = {
             "Verdict": lambda at: Entry(
                 verdict=results.findings[at].verdict, reason=results.findings[at].reason
             ),
             "Finding": lambda at: Entry(
                 words=formatting.headline(results.findings[at]),
-                link=results.ids[at] if at in carded else "",
+                link=cards.get(at, ""),
             ),
             "Worse off": lambda at: shortened(
                 formatting.worse_off(results.findings[at]) or words.NOTHING, 40
@@ -442,20 +436,19 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 words=shortened(results.findings[at].model_endpoint or words.NOTHING, 60),
                 marks=_marks(results, at),
             ),
-            "Test": lambda at: shortened(
-                (results.maker_of(at).nodeid or results.findings[at].test_id).partition("::")[2], 60
-            ),
+            "Test": lambda at: shortened(results.test_of(at).partition("::")[2], 60),
         }
-        if any(
-            map(formatting.session_line, results.findings)
-        ):  # else it changes nothing, and takes the room of a word
+        if any(map(formatting.session_line, results.findings)):
+            # Else it changes nothing, and takes the room of a word.
             columns["Session p"] = lambda at: formatting.session_p(results.findings[at])
-        anchors = tuple("" if at in carded else results.ids[at] for at in results.order)
         rows = table("Every finding, the worst first", results.order, columns, kind="findings")
-        parts.append(msgspec.structs.replace(rows, anchors=anchors if any(anchors) else ()))
-        if len(carded) < len(anchors):
+        parts.append(rows)
+        if others := results.order[MOST_CARDS:]:
+            # Links to a finding without a card lead to its row.
+            anchors = [""] * len(cards) + [results.ids[at] for at in others]
+            parts[-1] = msgspec.structs.replace(rows, anchors=tuple(anchors))
             parts.append(
-                f"The {len(carded)} worst have a card below. All {len(anchors):,} stand in "
+                f"The {len(cards)} worst have a card below. All {len(anchors):,} stand in "
                 "findings.json with their "
                 "groups, pairs and notes, each under the id that this page's address takes behind "
                 "its #."

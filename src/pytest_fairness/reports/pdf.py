@@ -135,11 +135,14 @@ class _Drawing:
         self._text(page.lead, colour=_GREY)
         for banner in page.opening:
             self._banner(banner)
-        for section in page.sections:
-            self._draw(section)
+        self._draw_all(page.sections)
         return bytes(self._pdf.output())
 
     # ------------------------------------------------------------ parts
+
+    def _draw_all(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            self._draw(part)
 
     @singledispatchmethod
     def _draw(self, part: Part) -> None:
@@ -162,8 +165,7 @@ class _Drawing:
         self._text(part.about, _SMALL, colour=_GREY)
         self._text(part.sentence, bold=True)
         self._text(" · ".join(part.chips), _SMALL)
-        for inner in part.parts:
-            self._draw(inner)
+        self._draw_all(part.parts)
 
     @_draw.register(Table)
     def _table(self, part: Table) -> None:
@@ -213,8 +215,7 @@ class _Drawing:
     @_draw.register(Details)
     def _details(self, part: Details) -> None:
         self._text(part.summary, bold=True)
-        for inner in part.parts:
-            self._draw(inner)
+        self._draw_all(part.parts)
 
     @_draw.register(Dialogue)
     def _dialogue(self, part: Dialogue) -> None:
@@ -282,7 +283,7 @@ class _Drawing:
             headings_style=FontFace(emphasis="BOLD", color=_GREY),
         ) as table:  # fmt: skip
             if head:
-                table.row([self._spelt(title) for title in head])
+                table.row(list(map(self._spelt, head)))
             for first, *others in rows:
                 row = table.row()
                 row.cell(self._cell(first), style=FontFace(emphasis="BOLD", color=_colour(first)))
@@ -291,7 +292,7 @@ class _Drawing:
         self._pdf.ln(2)
 
     def _cell(self, cell: str | Entry) -> str:
-        return "\n".join(self._spelt(text) for text in _lines(cell))
+        return "\n".join(map(self._spelt, _lines(cell)))
 
     def _spelt(self, text: str) -> str:
         """Return *text* on one line, with all that cannot be seen or drawn spelt out, so that it is
@@ -344,7 +345,7 @@ def _lines(cell: str | Entry) -> list[str]:
     if isinstance(cell, str):
         return [cell]
     words = " ".join(filter(None, (cell.verdict, cell.words)))
-    return [text for text in (words, ", ".join(cell.marks), *cell.small) if text]
+    return list(filter(None, (words, ", ".join(cell.marks), *cell.small)))
 
 
 def _colour(cell: str | Entry) -> tuple[int, int, int] | None:

@@ -64,7 +64,7 @@ def summary_lines(
             lines += wrapped(line(part), WIDTH, "", "  ")
         else:
             lines += lines_of(part, WIDTH)
-    return [commandless(text) for text in lines]
+    return list(map(commandless, lines))
 
 
 def page_text(page: Page) -> str:
@@ -85,7 +85,7 @@ def _joined(parts: Iterable[Part]) -> str:
     """Return *parts* with an empty line between them; those without words are left out."""
     texts = ("\n".join(lines_of(part, WIDTH)) for part in parts)
     # Once more as a whole: wrapped lines begin where no text did.
-    return commandless("\n\n".join(text for text in texts if text))
+    return commandless("\n\n".join(filter(None, texts)))
 
 
 # ---------------------------------------------------------------- parts
@@ -134,7 +134,7 @@ def _link(part: Link, width: int) -> list[str]:
 
 @lines_of.register(Printed)
 def _printed(part: Printed, _width: int) -> list[str]:
-    return [line(text) for text in part.lines]
+    return list(map(line, part.lines))
 
 
 @lines_of.register(Statements)

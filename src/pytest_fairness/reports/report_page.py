@@ -73,13 +73,12 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     cards = []
     for at in shown:
         finding = results.findings[at]
-        maker = results.maker_of(at)
         key = (finding.protected_class, finding.model_endpoint or "")
         card = finding_section(
             finding,
             results.ids[at],
-            nodeid=maker.nodeid or finding.test_id,
-            outcome=maker.outcome,
+            nodeid=results.test_of(at),
+            outcome=results.maker_of(at).outcome,
             examples=examples.get(key),
             examples_at=results.ids[first.setdefault(key, at)],
             judged=judged.of(results, at),

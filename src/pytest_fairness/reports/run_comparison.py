@@ -61,8 +61,7 @@ class RunComparison:
     @property
     def counts(self) -> dict[str, int]:
         """Return how often each verdict was reached."""
-        counted = Counter(change.verdict for change in self.changes)
-        return {change.verdict: counted[change.verdict] for change in self.changes}
+        return dict(Counter(change.verdict for change in self.changes))
 
     @property
     def worse(self) -> bool:
@@ -140,7 +139,7 @@ def compare_runs(
         raise UsageError(
             "the same run stands twice: give two runs, or one and the endpoints to compare in it"
         )
-    judged = [_Judged.of_run(folder) for folder in folders]
+    judged = list(map(_Judged.of_run, folders))
     if endpoints:
         sides = _by_endpoint(judged, endpoints)
     else:
@@ -307,7 +306,7 @@ def _by_run(judged: Sequence[_Judged]) -> dict[str, list[_Entry]]:
         names = [run.folder.name for run in judged]
     if len(set(names)) < len(names):
         names = [str(run.folder) for run in judged]
-    return {name: run.entries for name, run in zip(names, judged, strict=True)}
+    return dict(zip(names, (run.entries for run in judged), strict=True))
 
 
 def _without_endpoint(judged: Sequence[_Judged]) -> Iterator[str]:
@@ -350,26 +349,25 @@ def _matched(
         )
     mine = _by_key(before, with_endpoint=apart)
     theirs = _by_key(after, with_endpoint=apart)
-    left_out += [
-        f"{entry.about}: only {sides[0]} judged it"
-        for key, entry in mine.items()
-        if key not in theirs
-    ]
-    left_out += [
-        f"{entry.about}: only {sides[1]} judged it"
-        for key, entry in theirs.items()
-        if key not in mine
-    ]
-    return [(entry, theirs[key]) for key, entry in mine.items() if key in theirs]
+    both = {key: (entry, theirs[key]) for key, entry in mine.items() if key in theirs}
+    for side, of_side in zip(sides, (mine, theirs), strict=True):
+        for key, entry in of_side.items():
+            if key not in both:
+                left_out.append(f"{entry.about}: only {side} judged it")
+    return list(both.values())
 
 
 def _by_key(
     entries: Iterable[_Entry], *, with_endpoint: bool
 ) -> dict[tuple[tuple[str, ...], str], _Entry]:
     """Return *entries* by what is the same on both sides."""
-    if with_endpoint:
-        return {(entry.key, entry.endpoint): entry for entry in entries}
-    return {(entry.key, ""): entry for entry in entries}
+    by_key = {}
+    for entry in entries:
+        endpoint = ""
+        if with_endpoint:
+            endpoint = entry.endpoint
+        by_key[entry.key, endpoint] = entry
+    return by_key
 
 
 def _shared(

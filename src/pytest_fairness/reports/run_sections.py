@@ -36,12 +36,14 @@ _LONGEST_PROMPT = 20_000
 _SENTENCE = re.compile(r"(?<! v\.)(?<=\.) (?=[A-Z])")
 
 
-def run_facts(results: RunResults) -> dict[str, str]:
-    """Return what is known of the run, by what it is called in every report."""
+def run_facts(results: RunResults) -> dict[str, object]:
+    """Return what is known of the run, by what it is called in every report; nothing is known of
+    what is None or empty.
+    """
     run = results.run
     ended = Counter(item.outcome for item in results.items)
     ended["never finished"] = len(results.missing)
-    shown = {
+    return {
         "Run": run.get("id"),
         "Started": run.get("started"),
         "Finished": run.get("finished"),
@@ -55,10 +57,9 @@ def run_facts(results: RunResults) -> dict[str, str]:
         "Cost": formatting.cost_line(run),
         "Seed": run.get("seed"),
         "Git commit": run.get("git_commit"),
-        "Versions": _listed(run.get("versions") or {}),
-        "Settings": _listed(run.get("parameters") or {}),
+        "Versions": _listed(run.get("versions")),
+        "Settings": _listed(run.get("parameters")),
     }
-    return {name: str(value) for name, value in shown.items() if value not in (None, "")}
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
@@ -319,10 +320,13 @@ def _records(run_dir: Path, kind: str) -> Iterator[dict[str, Any]]:
             continue
 
 
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{key} {_plain(value)}" for key, value in values.items() if value not in (None, "", [], {})
-    )
+def _listed(values: Mapping[str, Any] | None) -> str:
+    """Return what has a value, with it."""
+    shown = []
+    for name, value in (values or {}).items():
+        if value not in (None, "", [], {}):
+            shown.append(f"{name} {_plain(value)}")
+    return ", ".join(shown)
 
 
 def _plain(value: object) -> str:

@@ -128,7 +128,7 @@ class RunTables:
             maker = self.results.maker_of(at)
             rows.append(
                 {
-                    "nodeid": maker.nodeid or finding.test_id,
+                    "nodeid": self.results.test_of(at),
                     "test": maker.outcome,
                     **{name: _text(getattr(finding, name)) for name in _FINDING},
                     "n": sum(finding.n_per_group.values()),
@@ -383,7 +383,7 @@ def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     """*column* as a type that Parquet has. A lone surrogate is no text to others, and is spelt out."""
     import pandas as pd
 
-    values = [_scalar(value) for value in column]
+    values = list(map(_scalar, column))
     if all(value is None or isinstance(value, (bool, int, float)) for value in values):
         return pd.Series(values, index=column.index, dtype=object).convert_dtypes()
     texts = [

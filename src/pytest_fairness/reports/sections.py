@@ -85,10 +85,9 @@ def table(
 
 def of_columns(shown: Table, *titles: str) -> Table:
     """Return *shown* with the columns of these *titles* alone, for a narrow page."""
-    places = [shown.head.index(title) for title in titles]
-    return msgspec.structs.replace(
-        shown, head=titles, rows=tuple(tuple(row[place] for place in places) for row in shown.rows)
-    )
+    places = list(map(shown.head.index, titles))
+    rows = tuple(tuple(map(row.__getitem__, places)) for row in shown.rows)
+    return msgspec.structs.replace(shown, head=titles, rows=rows)
 
 
 class Facts(Spec, tag="facts", frozen=True):
@@ -238,7 +237,7 @@ class Page(Spec, frozen=True):
         sources = []
         if self.simulated:
             which = ""
-            if any(_has_marks(section) for section in self.sections):
+            if any(map(_has_marks, self.sections)):
                 which = " for what is marked “simulated”"
             sources.append(
                 Banner(
@@ -300,8 +299,10 @@ def read_sections(run_dir: Path) -> tuple[Section, ...]:
     """The sections that suites handed in, those of one suite together. Raises as
     :func:`read_pages`.
     """
-    paths = sorted(run_dir.glob(f"*{SECTIONS_SUFFIX}"))
-    return tuple(section for path in paths for section in _read(path, tuple[Section, ...]))
+    sections: list[Section] = []
+    for path in sorted(run_dir.glob(f"*{SECTIONS_SUFFIX}")):
+        sections += _read(path, tuple[Section, ...])
+    return tuple(sections)
 
 
 def _read(path: Path, kind: type[T]) -> T:

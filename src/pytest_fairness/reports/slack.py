@@ -108,16 +108,19 @@ def message(
     """The message on the alarms of *results*, and on what has changed since another run, if it was
     compared with one; None where there is nothing to send.
     """
-    if channel_page(results, changes) is None:
-        return None
     job = web_address(job_address(environment))
 
-    def body(most: int) -> dict[str, Any]:
+    def body(most: int) -> dict[str, Any] | None:
         page = channel_page(results, changes, most)
-        assert page is not None  # noqa: S101 - as above, for the type checker
+        if page is None:
+            return None
         return page_message(page, job=job)
 
-    return fitting(body, MOST_OF_A_CHANNEL, lambda body: len(json.dumps(body["blocks"])) <= _MOST)
+    return fitting(body, MOST_OF_A_CHANNEL, _fits)
+
+
+def _fits(body: Mapping[str, Any] | None) -> bool:
+    return body is None or len(json.dumps(body["blocks"])) <= _MOST
 
 
 def page_message(page: Page, *, job: str = "") -> dict[str, Any]:
@@ -140,7 +143,7 @@ def page_message(page: Page, *, job: str = "") -> dict[str, Any]:
 
 
 def _chips(section: Section) -> list[str]:
-    chips = [_text(chip) for chip in section.chips]
+    chips = list(map(_text, section.chips))
     if section.sentence:
         return [f"*{_text(section.sentence)}*", *chips]
     return chips
@@ -171,7 +174,7 @@ def _paragraph(part: str) -> list[str]:
 
 @texts_of.register(Statements)
 def _statements(part: Statements) -> list[str]:
-    texts = [_statement(item) for item in part.items]
+    texts = list(map(_statement, part.items))
     if part.more:
         texts.append(_text(part.more))
     return texts

@@ -31,9 +31,14 @@ from pytest_fairness.runs.reader import refuse_unreadable
 
 #: As many findings as a page shows, the worst first; the text has all.
 MOST_TRENDS = 200
-_EFFECTS = {
+#: What stands behind the values of a trend: of effects, and of what is no effect, by the assertion.
+_EFFECTS: dict[str, Any] = {
     "band": (-0.2, 0.2),
     "lines": (Reference(value=0, solid=True), Reference(value=-0.5), Reference(value=0.5)),
+}
+_LINES: dict[str, dict[str, Any]] = {
+    formatting.FOUR_FIFTHS: {"lines": (Reference(value=0.8),)},
+    "baseline": {},
 }
 
 
@@ -109,7 +114,7 @@ def _judged_last(runs: Sequence[RunResults]) -> dict[str, RunResults]:
 
 def _recording_of(results: RunResults, runs: Sequence[RunResults]) -> str:
     """Return the id of the run whose replies were judged: the run's own, or the one it replays."""
-    sources = {str(known.run["id"]): known.run.get("replay_of") for known in runs}
+    sources = {str(run.run["id"]): run.run.get("replay_of") for run in runs}
     recording = str(results.run["id"])
     seen = {recording}
     while (source := sources.get(recording)) and str(source) not in seen:
@@ -192,8 +197,7 @@ class FindingTrend:
             return words.NOTHING
         if self.latest.assertion == "baseline":
             return formatting.value(value, self.latest)
-        four_fifths = self.latest.assertion == formatting.FOUR_FIFTHS
-        if four_fifths:
+        if self.latest.assertion == formatting.FOUR_FIFTHS:
             return words.ratio(value)
         return words.effect(value)
 
@@ -223,8 +227,7 @@ def _trend_of(identity: str, last: RunResults, runs: Sequence[RunResults]) -> Fi
             finding = results.findings[results.places[identity]]
         run = str(results.run["id"])
         points.append(TrendPoint(run, answered(results, latest), finding, _same(finding, followed)))
-    nodeid = last.maker_of(at).nodeid or latest.test_id
-    return FindingTrend(identity, nodeid, latest, followed, tuple(points))
+    return FindingTrend(identity, last.test_of(at), latest, followed, tuple(points))
 
 
 def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
@@ -243,13 +246,10 @@ def answered(results: RunResults, finding: Finding) -> str:
     """
     endpoints = (finding.model_endpoint or "").split(", ")
     models = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
-    return ", ".join(
-        dict.fromkeys(
-            model
-            for entry in models
-            for model in entry["answered"] or filter(None, [entry["asked"]])
-        )
-    )
+    names: dict[str, None] = {}
+    for entry in models:
+        names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))
+    return ", ".join(names)
 
 
 # ---------------------------------------------------------------- as text and as a page
@@ -306,12 +306,7 @@ def chart(trend: FindingTrend) -> OverTime:
                 part=model,
             )
         )
-    four_fifths = trend.latest.assertion == formatting.FOUR_FIFTHS
-    given: dict[str, Any] = _EFFECTS
-    if four_fifths:
-        given = {"lines": (Reference(value=0.8),)}
-    elif trend.latest.assertion == "baseline":
-        given = {}
+    given = _LINES.get(trend.latest.assertion, _EFFECTS)
     caption = ""
     if len({row.part for row in rows}) > 1:
         caption = "A dashed line across stands where another model answers than before."

@@ -12,14 +12,14 @@ from pytest_fairness.reports.findings_json import ItemResult, RunResults, Unjudg
 
 def unjudged_words(asked: Unjudged) -> str:
     """``asked 160 trials ($0.0200) and concluded nothing``, and what it analysed all the same."""
-    cost = ""
+    costs = []
     if asked.cost:
-        cost = f" (${asked.cost:,.4f})"
+        costs.append(f"${asked.cost:,.4f}")
     if asked.unpriced:
-        cost = (
-            f" ({f'${asked.cost:,.4f} and ' if asked.cost else ''}{asked.unpriced:,} of unknown "
-            "price)"
-        )
+        costs.append(f"{asked.unpriced:,} of unknown price")
+    cost = ""
+    if costs:
+        cost = f" ({' and '.join(costs)})"
     left = ""
     if asked.dropped:
         left = f", though it analysed {' and '.join(asked.dropped)}"

@@ -366,7 +366,7 @@ def _endpoint_asked(
 def _unordered(entries: Sequence[Any]) -> list[Any]:
     """*entries* once each, in an order of their own."""
     texts = {json.dumps(to_json(entry), sort_keys=True) for entry in entries}
-    return [json.loads(text) for text in sorted(texts)]
+    return list(map(json.loads, sorted(texts)))
 
 
 def _unlike_outcomes(
@@ -483,7 +483,7 @@ def _derived(
     same, about = _derived_again(finding, judgement, maker.judged_in, reader, baselines)
     return Derivation(
         number=results.ids[at],
-        test=maker.nodeid or finding.test_id,
+        test=results.test_of(at),
         verdict=finding.verdict,
         outcome=finding.outcome,
         same=same,
@@ -893,10 +893,7 @@ def _slates(frame: pd.DataFrame, seats: Sequence[tuple[Any, int]]) -> dict[Any, 
     shown: dict[Any, dict[int, Any]] = defaultdict(dict)
     for (trial, position), name in zip(seats, frame["candidate"], strict=True):
         shown[trial][position] = name
-    return {
-        trial: [names.get(position) for position in range(1, max(names) + 1)]
-        for trial, names in shown.items()
-    }
+    return {trial: list(map(names.get, range(1, max(names) + 1))) for trial, names in shown.items()}
 
 
 def _ranking(text: Any, names: Sequence[Any]) -> list[float | None]:
