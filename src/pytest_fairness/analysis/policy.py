@@ -414,11 +414,11 @@ def until_significant(now: float, p: float, rule: Rule) -> list[float]:
     return []
 
 
-def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
-    """The fewest units a group of several *ways* to decide, in words; None where none is within
+def needed(sizes: Sequence[float], now: int, noun: str) -> str | None:
+    """The fewest units a group of several *sizes* that decide, in words; None where none is within
     reach.
     """
-    finite = [way for way in ways if math.isfinite(way) and way < 1e7]
+    finite = [size for size in sizes if math.isfinite(size) and size < 1e7]
     if not finite:
         return None
     more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group"
@@ -698,9 +698,9 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
         if not np.isnan(table.p_cluster[at]):
             noun = rule.cluster_noun
         needs = None
-        for way in until_significant(units[at], table.p_value[at], rule):
-            if units[at] < way < 1e6:
-                needs = f"about {int(way) + 1:,} {noun} if the change stays as it is"
+        for size in until_significant(units[at], table.p_value[at], rule):
+            if units[at] < size < 1e6:
+                needs = f"about {int(size) + 1:,} {noun} if the change stays as it is"
         return undecided(Reason.PRECISION, needs, *notes)
 
     nothing = undecided(

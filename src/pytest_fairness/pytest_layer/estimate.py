@@ -103,7 +103,7 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
         return steps, steps
     ladder = [cell.turns]
     if isinstance(script, Escalation):
-        ladder = [rung.turns for rung in script.rungs]
+        ladder = [strategy.turns for strategy in script.strategies]
     tries = [_conversation(cell.system, turns) for turns in ladder]
     most = Requests()
     for requests in tries:
@@ -210,7 +210,7 @@ class _MeasuredCell(NamedTuple):
         script = entry.script
         how: Any = None
         if isinstance(script, Escalation):
-            how = script.rungs, script.version
+            how = script.strategies, script.version
         elif script is not None:
             how = repr(script.identity())
         # Not the texts themselves: those of a large suite would fill the memory.

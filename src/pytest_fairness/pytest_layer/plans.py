@@ -15,7 +15,7 @@ from pytest_fairness.design.pairs import PairGrid, Prepared, Steps, other_candid
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
 from pytest_fairness.endpoints.protocol import Endpoint, takes_conversation
-from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
+from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell
 from pytest_fairness.runs.designs import Script
@@ -129,7 +129,7 @@ def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
         return takes_one_text(endpoint)
     several = len(cell.turns) > 1
     if isinstance(script, Escalation):
-        several = any(len(rung.turns) > 1 for rung in script.rungs)
+        several = any(len(strategy.turns) > 1 for strategy in script.strategies)
     return several and not takes_conversation(endpoint)
 
 
@@ -248,11 +248,11 @@ class PlannedGrid:
                 raise _one_text_a_request(
                     endpoint, "strategies of several turns, the first of which would be lost"
                 )
-            rungs = [Rung(DIRECT, (one_text(entry.role, entry.request),))]
+            strategies = [StrategyTurns(DIRECT, (one_text(entry.role, entry.request),))]
             for strategy, text in of_one_turn:
                 message = one_text(None if strategy.own_role else entry.role, text)
-                rungs.append(Rung(strategy.name, (message,), strategy.objections))
-            script = replace(script, rungs=tuple(rungs))
+                strategies.append(StrategyTurns(strategy.name, (message,), strategy.objections))
+            script = replace(script, strategies=tuple(strategies))
         cell = replace(cell, system=None, turns=(one_text(entry.role, entry.request),))
         return replace(entry, cell=cell, script=script, one_message=True)
 
@@ -280,19 +280,21 @@ class PlannedGrid:
     ) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
-        rungs = [Rung(DIRECT, turns)]
+        strategies = [StrategyTurns(DIRECT, turns)]
         for strategy in ladder.strategies:
             before = established
             if strategy.own_role:
                 before = ()
-            rungs.append(
-                Rung(
+            strategies.append(
+                StrategyTurns(
                     strategy.name,
                     (*before, *strategy.fill(prompt, ladder.key, other)),
                     strategy.objections,
                 )
             )
-        return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
+        return Escalation(
+            strategies=tuple(strategies), usable=self.usable[0], version=self.usable[1]
+        )
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """*frame* of the trials as the test gets it."""

@@ -601,8 +601,8 @@ def _last_prompt(entry: PlannedCell, trial: Trial) -> str | None:
     script = entry.script
     if isinstance(script, Escalation):
         turns: list[str] = []
-        for rung in script.rungs:
-            turns += rung.turns
+        for strategy in script.strategies:
+            turns += strategy.turns
         return turns[max(1, min(sent, len(turns))) - 1]
     if not isinstance(script, Pipeline) or sent >= len(entry.cell.turns):
         return None

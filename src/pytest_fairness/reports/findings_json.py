@@ -332,11 +332,11 @@ def _read(path: Path, _state: tuple[int, ...]) -> RunResults:
 def write_results(
     run_dir: Path,
     manifest: Mapping[str, Any],
-    book: Mapping[str, Any],
+    ledger: Mapping[str, Any],
     mitigations: Sequence[Mitigation] = (),
 ) -> RunResults:
     """Write ``findings.json`` of a run: what :func:`conclude` makes of it. Raises StoreError."""
-    results = conclude(run_dir, manifest, book, mitigations)
+    results = conclude(run_dir, manifest, ledger, mitigations)
     save_results(results, run_dir)
     return results
 
@@ -344,17 +344,17 @@ def write_results(
 def conclude(
     run_dir: Path,
     manifest: Mapping[str, Any],
-    book: Mapping[str, Any],
+    ledger: Mapping[str, Any],
     mitigations: Sequence[Mitigation] = (),
 ) -> RunResults:
-    """The results of a run from its *manifest*, the ledger's *book* (items, findings, missing) and
+    """The results of a run from its *manifest*, the *ledger* (items, findings, missing) and
     what is done about findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each
     p-value, what the session's alpha makes of it, and how likely a fair system would have turned
     the session red.
     """
-    results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
+    results = RunResults.from_dict({**ledger, "schema": SCHEMA, "run": _run(run_dir, manifest)})
     alpha = results.run["parameters"].get("session_alpha")
     outcomes = [results.maker_of(at).outcome for at in range(len(results.findings))]
     # A test that is expected to fail cannot turn the session red by its alarm.

@@ -247,7 +247,7 @@ class JudgedTable:
                     same.append(column)
         return same, classes
 
-    def beside(
+    def side_by_side(
         self, finding: Finding, matches: Matches, at: int, replies: Sequence[str], called: str
     ) -> SideBySide:
         """Two *replies*, matched at a place, with their scores, names and the words in which they
@@ -419,7 +419,7 @@ def matched_replies(
             texts_ = replies(texts)
             texts = [texts_.get(key) for key in texts]
         if all(isinstance(text, str) for text in texts):
-            shown.append(judged.beside(finding, matches, at, texts, called))
+            shown.append(judged.side_by_side(finding, matches, at, texts, called))
     if shown:
         return (matches, shown)
     return None

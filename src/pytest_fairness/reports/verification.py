@@ -446,15 +446,15 @@ def _check_conclusions(
 ) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
     run = {**results.run}
-    book = results.to_dict()
+    ledger = results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
-    again = conclude(run_dir, manifest, book, entries)
+    again = conclude(run_dir, manifest, ledger, entries)
     wrong = _within("findings.json", _differences(to_json(run), to_json(again.run), "run"))
     written = json.loads((run_dir / NAME).read_bytes())
     # Else of an earlier version, which is read otherwise.
-    if written.get("schema") == book["schema"]:
-        unlike = _differences(written, json.loads(json.dumps(book)), "")
+    if written.get("schema") == ledger["schema"]:
+        unlike = _differences(written, json.loads(json.dumps(ledger)), "")
         wrong += _within("findings.json", unlike)
     for number, finding, other in zip(results.ids, results.findings, again.findings, strict=True):
         mine = to_json(finding.details.get("session"))

@@ -170,8 +170,8 @@ class RunDrift:
             "gap": f"the gap of {series.of}",
             "alarms": "the share of alarms",
         }[series.what]
-        way = {"value": "a single value", "cusum": "the CUSUM"}[chart.by]
-        noticed = f"{way} passes its limit in run {series.runs[chart.alarm]}"
+        rule = {"value": "a single value", "cusum": "the CUSUM"}[chart.by]
+        noticed = f"{rule} passes its limit in run {series.runs[chart.alarm]}"
         since = series.runs[chart.change]
         return f"{name} has changed since run {since}, {self._figures()}; {noticed}"
 
