@@ -1,6 +1,4 @@
-"""What a system says before it answers: requests that it declines at first, and disclaimers about
-itself.
-"""
+"""Requests that a system declines at first, and disclaimers about itself before it answers."""
 
 from __future__ import annotations
 

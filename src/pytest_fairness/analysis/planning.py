@@ -51,10 +51,10 @@ LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDesign:
-    """What is assumed of an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of
+    """Assumptions about an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of
     labels), how many tests make up the *family*, and what a group is asked: *names* (one: a label)
-    in *templates*, *rows* replies a name,
-    *trials* in all."""
+    in *templates*, *rows* replies a name, *trials* in all.
+    """
 
     kind: OutcomeKind
     rate: float
@@ -410,7 +410,7 @@ def _require_probabilities(**given: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
-    """What a design that stands can find out about one protected class.
+    """The power of a design that stands to find out about one protected class.
 
     ``power`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and
     ``can_fail`` say whether these verdicts are within reach at all; ``why`` says what keeps them

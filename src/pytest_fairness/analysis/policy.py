@@ -175,9 +175,10 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What a table is judged by: the level and its correction over *family_size* tests, what the
-    caller declared too small to matter, the minimum of trials a group, and what clusters, cases and
-    blocks are called."""
+    """The rule that a table is judged by: the level and its correction over *family_size* tests,
+    what the caller declared too small to matter, the minimum of trials a group, and what clusters,
+    cases and blocks are called.
+    """
 
     alpha: float = ALPHA
     correction: str = "bonferroni"

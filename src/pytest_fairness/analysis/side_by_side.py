@@ -342,8 +342,8 @@ class _Family:
 
 
 def _p_value(contrast: ArmContrast | None) -> float:
-    """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign:
-    both have to be shown, each at the level (an intersection-union test; Berger 1982).
+    """The p-value for neither disparity being the larger. |a| < |b| where b − a and a + b have the
+    same sign: both have to be shown, each at the level (an intersection-union test; Berger 1982).
     """
     if contrast is None:
         return 1.0

@@ -1,6 +1,4 @@
-"""What a session is about to ask, what that costs and how long it takes, before the first call is
-paid for.
-"""
+"""Estimate of requests, cost and time of a session, before the first call is paid for."""
 
 from __future__ import annotations
 
@@ -236,7 +234,7 @@ def _measured(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestEstimate:
-    """What one test (at one tier and temperature) is going to ask of one endpoint.
+    """Estimate of the requests of one test, at one tier and temperature, to one endpoint.
 
     ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its
     own. ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they

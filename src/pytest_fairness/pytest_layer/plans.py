@@ -1,4 +1,4 @@
-"""What a marker comes to: the cells of a grid or of a pairwise experiment, with the script that
+"""Plans that markers come to: the cells of a grid or of a pairwise experiment, with the script that
 each is asked by.
 """
 
@@ -35,8 +35,8 @@ _KEPT = 10_000
 
 
 class MadeOnce(Generic[T]):
-    """What is made of the cells of a design, each once; of a design with more cells than a session
-    keeps, those that it was asked for first.
+    """A cache of what is made of the cells of a design, each once; of a design with more cells than
+    a session keeps, those that it was asked for first.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""What a session writes down: its manifest, at its end findings.json and report.html, a few lines
-in the terminal.
+"""Records that a session writes: its manifest, at its end findings.json and report.html, a few
+lines in the terminal.
 """
 
 from __future__ import annotations

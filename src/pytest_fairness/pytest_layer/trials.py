@@ -1,6 +1,4 @@
-"""What the ``trials`` and ``cell`` fixtures do: pull the replies of a grid from the run, asking for
-those missing.
-"""
+"""The ``trials`` and ``cell`` fixtures: they pull replies from the run, asking for those missing."""
 
 from __future__ import annotations
 
@@ -224,8 +222,8 @@ class TrialSource:
         *,
         trials: int,
     ) -> RecordedDesign | None:
-        """What the test asks of *endpoint*, logged once a session and process; None for a second
-        sample, which belongs to no collected test and is asked as it comes.
+        """Return the design that the test asks of *endpoint*, logged once a session and process;
+        None for a second sample, which belongs to no collected test and is asked as it comes.
 
         Raises UsageError where a resumed run asked otherwise before.
         """

@@ -1,4 +1,4 @@
-"""What has changed from one run to another, finding by finding."""
+"""Changes from one run to another, finding by finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pytest_fairness.words import listed
 
 
 class Change(StrEnum):
-    """What became of a finding, the worst first. An alarm is a FLAG or a FAIL."""
+    """Kinds of change of a finding since another run, the worst first. An alarm is a FLAG or a
+    FAIL.
+    """
 
     NEW = "new"  # an alarm that the earlier run did not raise
     WORSE = (

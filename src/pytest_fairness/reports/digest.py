@@ -201,8 +201,9 @@ def pull_request_page(
     printed: Sequence[str] = (),
     most: int = MOST_OF_A_PULL_REQUEST,
 ) -> Page:
-    """Whether the run failed, its *changes* *since* another run, the worst findings, what else went
-    wrong, and the lines that suites have *printed*: at most *most* of each.
+    """The page for a pull request: whether the run failed, its *changes* *since* another run, the
+    worst findings, what else went wrong, and the lines that suites have *printed*: at most *most*
+    of each.
     """
     sections = []
     if changes is not None:
@@ -532,7 +533,9 @@ def answered(results: RunResults, entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _headline(results: RunResults) -> str:
-    """How many findings there are, of which verdict, and whether they are simulated or replayed."""
+    """The headline: how many findings there are of each verdict, and whether they are simulated or
+    replayed.
+    """
     head = f"fairness: {counted_findings(results)}"
     if nothing := nothing_judged(results):
         head += f", {nothing}"

@@ -58,7 +58,7 @@ _RUN = (
 
 
 class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test has asked that concluded nothing: so many ``trials`` for so many US dollars, and
+    """Trials of a test that concluded nothing: so many ``trials`` for so many US dollars, and
     ``unpriced`` ones beside; ``dropped`` are comparisons that it made and did nothing with.
     """
 
@@ -69,7 +69,7 @@ class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one test ended: pytest's own word, its message, and the places of its findings in
+    """The result of one test: pytest's own word, its message, and the places of its findings in
     ``findings``.
 
     ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as

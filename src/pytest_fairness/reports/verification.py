@@ -67,7 +67,7 @@ _MOST = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """What deriving a finding came to: ``same``, or not, or None where it cannot be derived;
+    """The result of deriving a finding: ``same``, or not, or None where it cannot be derived;
     ``about`` says more.
     """
 
@@ -141,8 +141,8 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
 
 
 def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -> None:
-    """What was asked is what the trial's key was made of, and what was read is what the attempts
-    brought.
+    """Check that each trial asked what its key was made of, and that its replies are those that the
+    attempts brought.
     """
     attempts = _Attempts(reader)
     engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
@@ -169,7 +169,9 @@ def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -
 
 
 class _Attempts:
-    """What each attempt of a run brought: of each text its hash, since a run may hold a million."""
+    """The texts that each attempt of a run brought: of each its hash, since a run may hold a
+    million.
+    """
 
     def __init__(self, reader: RunReader) -> None:
         self._brought: dict[str, set[tuple[int, int]]] = defaultdict(set)

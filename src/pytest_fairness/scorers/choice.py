@@ -50,7 +50,7 @@ _OF_TWO = (r"the\s+(?:former|first)", r"the\s+(?:latter|second)")
 
 
 class ChoiceStatus(StrEnum):
-    """What a reply to a choice comes to."""
+    """The status of a reply to a choice."""
 
     CHOSEN = "chosen"
     NEITHER = "neither"

@@ -21,8 +21,8 @@ ALPHA = 0.05
 
 
 class Conveyance(NamedTuple):
-    """How a class is conveyed: its groups, the signal, and whether its words go on with a sentence
-    after *who*.
+    """The conveyance of a class: its groups, the signal, and whether its words go on with a
+    sentence after *who*.
     """
 
     groups: Mapping[str, Sequence[str]]

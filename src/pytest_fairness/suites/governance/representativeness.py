@@ -1,6 +1,4 @@
-"""How far personas, name banks and a dataset are like a declared population, and whom they leave
-out.
-"""
+"""Likeness of personas, name banks and a dataset to a declared population, and whom they leave out."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class DataOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``data``.
+    """The options of ``governance.yaml`` under ``data``.
 
     ``dataset``: a CSV file at the project's root, a row a person. ``columns``: protected class →
     column, where it is not called like the class. ``groups``: class → value in the file → group.
@@ -302,7 +300,7 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
 
 
 def _ways_to_ask(name: str, matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> list[str]:
-    """What conveys two or more groups of the class *name*."""
+    """The kinds of signal that convey two or more groups of the class *name*."""
     ways = []
     if len({persona.groups.get(name) for persona in matrix}) > 1:
         ways.append("personas")
@@ -346,7 +344,7 @@ def name_banks_suffice(banks: NameBanks) -> Finding:
 
 
 def _fewer(sizes: Iterable[tuple[str, int]], least: int, article: str = "") -> str:
-    """Which groups have fewer names than *least*, in words."""
+    """The groups that have fewer names than *least*, in words."""
     few = [f"{group} ({n})" for group, n in sizes if n < least]
     return f"{listed(few)}: fewer names than {article}{least}"
 
