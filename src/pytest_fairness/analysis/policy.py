@@ -392,12 +392,12 @@ def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
     low = table.low[at]
     high = table.high[at]
     room = MARGIN - np.abs(table.effect[at])
-    ways = []
+    sizes = []
     if np.isfinite([low, high]).all() and bool(np.all(room > 0)):
-        ways.append(now * float(np.max(((high - low) / 2 / room) ** 2)))
+        sizes.append(now * float(np.max(((high - low) / 2 / room) ** 2)))
     if table.size[at] >= TRIVIAL and not table.trivial[at]:
-        ways += until_significant(now, float(table.p_value[at]), rule)
-    return needed(ways, now, noun)
+        sizes += until_significant(now, float(table.p_value[at]), rule)
+    return needed(sizes, now, noun)
 
 
 def until_significant(now: float, p: float, rule: Rule) -> list[float]:
@@ -622,10 +622,10 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
         half = float(table.difference_high[at] - table.difference_low[at]) / 2
         now, noun = units(table, at, rule)
         room = float(margin[at] - apart[at])
-        ways = []
+        sizes = []
         if math.isfinite(half) and room > 0:
-            ways = [now * (half / room) ** 2]
-        return undecided(Reason.PRECISION, needed(ways, now, noun))
+            sizes = [now * (half / room) ** 2]
+        return undecided(Reason.PRECISION, needed(sizes, now, noun))
 
     decisions = first_match(
         table,

@@ -1,4 +1,4 @@
-"""Answers that a test accepts, as the JSON schema that endpoints with structured output are sent."""
+"""Answers that a test accepts, as a JSON schema that endpoints with structured output are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``trials`` and ``cell`` fixtures: they pull replies from the run, asking for those missing."""
+"""The ``trials`` and ``cell`` fixtures: they pull replies from the run, and ask for the others."""
 
 from __future__ import annotations
 

@@ -168,8 +168,8 @@ def _fails_a_test(finding: Mapping[str, Any]) -> bool:
 
 
 def with_standing(ledger: Mapping[str, Any], left: Sequence[StandingJudgement]) -> dict[str, Any]:
-    """The *ledger* of a session (items, findings, missing) with the judgements *left* behind its own,
-    marked with where they were judged.
+    """The *ledger* of a session (items, findings, missing) with the judgements *left* behind its
+    own, marked with where they were judged.
     """
     items = list(ledger["items"])
     findings = list(ledger["findings"])

@@ -64,7 +64,7 @@ class OversightOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 @dataclass(frozen=True, kw_only=True)
 class OversightRecord:
-    """The record in the project's files: its past runs, and what was decided of them by ``today``."""
+    """The record in the project's files: past runs, and what was decided of them by ``today``."""
 
     past: PastRuns
     options: OversightOptions

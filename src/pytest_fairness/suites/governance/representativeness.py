@@ -1,4 +1,4 @@
-"""Likeness of personas, name banks and a dataset to a declared population, and whom they leave out."""
+"""Likeness of personas, names and a dataset to a declared population, and whom they leave out."""
 
 from __future__ import annotations
 
@@ -281,8 +281,8 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
     """Return whether each class of the programme can be asked about: by personas, by names, or by
     words for two groups.
     """
-    ways = {name: _ways_to_ask(name, matrix, banks, signals) for name in CLASSES}
-    missing = [name for name, kinds in ways.items() if not kinds]
+    signal_kinds = {name: _kinds_of_signal(name, matrix, banks, signals) for name in CLASSES}
+    missing = [name for name, kinds in signal_kinds.items() if not kinds]
     empty = []
     for first, second in combinations(CROSSED, 2):
         groups = [(persona.groups[first], persona.groups[second]) for persona in matrix]
@@ -294,22 +294,24 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
     words = f"all {len(CLASSES)} classes of the programme can be asked about, each by two or more groups"
     if missing:
         words = f"nothing conveys {listed(missing)}: add words in personas/signals, or names"
-    verdict = judge_counts(map(len, ways.values()), at_least=1)
-    details: dict[str, JSON] = {"ways": {name: list(kinds) for name, kinds in ways.items()}}
+    verdict = judge_counts(map(len, signal_kinds.values()), at_least=1)
+    details: dict[str, JSON] = {"ways": {name: list(kinds) for name, kinds in signal_kinds.items()}}
     return _counted(verdict, words, details, notes=notes)
 
 
-def _ways_to_ask(name: str, matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> list[str]:
+def _kinds_of_signal(
+    name: str, matrix: PersonaMatrix, banks: NameBanks, signals: Signals
+) -> list[str]:
     """The kinds of signal that convey two or more groups of the class *name*."""
-    ways = []
+    kinds = []
     if len({persona.groups.get(name) for persona in matrix}) > 1:
-        ways.append("personas")
+        kinds.append("personas")
     if name in banks.protected_classes:
-        ways.append("names")
+        kinds.append("names")
     for kind in signals.kinds_of(name):
         if len(signals.groups(name, kind)) > 1:
-            ways.append(kind)
-    return ways
+            kinds.append(kind)
+    return kinds
 
 
 def _thin_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[str]:
