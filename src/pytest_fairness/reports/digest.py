@@ -590,7 +590,7 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
     sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
     notes: list[str] = []
     if finding.verdict is not Verdict.PASS:
-        notes = _beside(finding)
+        notes = _acceptance(finding)
     elif finding.pairs:
         short = (formatting.headline(finding), formatting.effect_words(finding), about)
         sentence, about = ", ".join(filter(None, short)), ""
@@ -608,7 +608,7 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
     )
 
 
-def _beside(finding: Finding) -> list[str]:
+def _acceptance(finding: Finding) -> list[str]:
     """Return what stands beside a finding that is no PASS: why it is accepted, or no worse."""
     notes = [*formatting.reasons(finding), formatting.session_line(finding)]
     if justified := formatting.justification_line(finding):
