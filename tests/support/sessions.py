@@ -36,6 +36,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PYTHON = sys.executable
+#: Whether each session is a process that imports what it needs by itself: ``tox -e fresh``, or
+#: where nothing can fork.
+FRESH = "FRESH_SESSIONS" in os.environ or not hasattr(os, "fork")
 #: What sessions import; of ours all but the assertions, which make any test one of ours.
 PRELOADED = (
     "aiohttp", "jinja2", "msgspec", "numpy", "pandas", "scipy.optimize", "scipy.sparse.csgraph", "scipy.special",
@@ -73,7 +76,7 @@ def run_pytest(
     *arguments: str,
     environment: dict[str, str] | None = None,
     timeout: float = 600,
-    fresh: bool = not hasattr(os, "fork"),
+    fresh: bool = FRESH,
 ) -> Any:
     """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process,
     if not given.
@@ -126,6 +129,14 @@ class Session:
         if merged:
             self._err = self._out
         given = dict(os.environ if environment is None else environment)
+        self.returncode: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        if FRESH:
+            self._process = _fresh_process(
+                folder, arguments, given, self._out, self._err, leads=leads
+            )
+            self.pid = self._process.pid
+            return
         server, _ = _server()
         assert server.stdin is not None
         assert server.stdout is not None
@@ -135,10 +146,11 @@ class Session:
         )
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
-        self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        if self.returncode is None and self._code.exists():
+        if self._process is not None:
+            self.returncode = self._process.poll()
+        elif self.returncode is None and self._code.exists():
             self.returncode = int(self._code.read_text())
         return self.returncode
 
@@ -163,11 +175,35 @@ class Session:
         self.send_signal(signal.SIGKILL)
 
 
+def _fresh_process(
+    folder: Path,
+    arguments: tuple[str, ...],
+    environment: Mapping[str, str],
+    out: Path,
+    err: Path,
+    *,
+    leads: bool,
+) -> subprocess.Popen[bytes]:
+    """Start a session as a process of its own, whose output goes to the files *out* and *err*."""
+    with out.open("ab") as output, err.open("ab") as errors:
+        return subprocess.Popen(
+            [PYTHON, "-m", "pytest", *map(str, arguments)],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=leads,
+        )
+
+
 def worker_python() -> str:
-    """What stands for ``sys.executable`` where pytest-xdist starts workers; Python itself where
-    nothing can fork.
+    """Return what stands for ``sys.executable`` where pytest-xdist starts workers; Python itself
+    where sessions are fresh.
     """
-    return _server()[1] if hasattr(socket, "send_fds") else sys.executable
+    if FRESH or not hasattr(socket, "send_fds"):
+        return sys.executable
+    return _server()[1]
 
 
 def _server() -> tuple[subprocess.Popen[str], str]:
