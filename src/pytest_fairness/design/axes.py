@@ -13,6 +13,8 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat, starmap
 from math import prod
 from typing import overload
 
@@ -54,7 +56,7 @@ def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -
     """
     given = [*(context or {}).items(), *keywords.items()]
     refuse_twice("axis:", (name for name, _ in given))
-    return tuple(_axis(name, values) for name, values in given)
+    return tuple(starmap(_axis, given))
 
 
 def _axis(name: str, values: object) -> Axis:
@@ -79,8 +81,8 @@ def _axis(name: str, values: object) -> Axis:
         raise UsageError(f"axis {name!r} has no values; give at least one, or leave the axis out")
     refuse_twice(f"{where} the value", texts)
     refuse_twice(f"{where} the label", labels)
-    filled = tuple(_filled(name, text) for text in texts)
-    return Axis(name, tuple(labels), tuple(slugs(labels).values()), filled)
+    filled = map(partial(_filled, name), texts)
+    return Axis(name, tuple(labels), tuple(slugs(labels).values()), tuple(filled))
 
 
 def _texts(where: str, values: Iterable[object]) -> list[str]:
@@ -242,7 +244,7 @@ def _drawn_blocks(radices: Sequence[int], draws: int, seed: int) -> list[tuple[i
         for radix, deck in zip(radices, decks, strict=True):
             block = block * radix + next(deck)
         apart.add(block)
-    return [(block, 1) for block in sorted(apart)]
+    return list(zip(sorted(apart), repeat(1), strict=False))
 
 
 def _deal(size: int, seed: str) -> Iterator[int]:

@@ -19,7 +19,7 @@ import msgspec
 from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition
-from pytest_fairness.design.templates import pronouns_of, read_template
+from pytest_fairness.design.templates import are_texts, pronouns_of, read_template
 from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
@@ -62,9 +62,9 @@ class Candidate:
         if "experience_years" in self.values:
             qualifications = f"{self.values['experience_years']} years of experience"
         qualifications = context.get(QUALIFICATIONS, qualifications)
-        line = ", ".join(part for part in (name, qualifications, self.demographics) if part)
+        line = ", ".join(filter(None, (name, qualifications, self.demographics)))
         if self.text is not None:
-            line = "\n".join(part for part in (self.demographics, self.text) if part)
+            line = "\n".join(filter(None, (self.demographics, self.text)))
         return {
             **self.values,
             **pronouns_of(self.groups.get(GENDER)),
@@ -167,7 +167,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
             "'four_groups', or a mapping "
             "from groups to names, personas, résumés or classes"
         )
-    groups = tuple(_group(str(label), value) for label, value in candidates.items())
+    groups = tuple(map(_group, map(str, candidates), candidates.values()))
     if len(groups) < 2:
         raise UsageError(f"candidates has {len(groups)} groups; a choice needs at least two")
     if any(group.label == NEITHER for group in groups):
@@ -189,7 +189,7 @@ def _group(label: str, value: object) -> Group:
     classes: dict[str, str] = {}
     if isinstance(value, Mapping):
         classes = {str(key): group for key, group in value.items() if key != "names"}
-        if not classes or not all(isinstance(group, str) for group in classes.values()):
+        if not classes or not are_texts(classes.values()):
             raise UsageError(
                 f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside "
                 "'names'"
@@ -256,7 +256,7 @@ class Casting:
             if condition.kind is None:
                 words = ""
             return tuple(_whole_candidate(group, given, words) for given in group.given)
-        by_name = {name: value for name, value in group.classes.items() if self._by_name(name)}
+        by_name = {name: group.classes[name] for name in filter(self._by_name, group.classes)}
         named = condition.by_name and bool(group.given or by_name)
         if named and group.given:
             names = tuple(map(Name.given, group.given))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, product
 from math import sqrt
 from statistics import fmean, median
@@ -58,10 +59,10 @@ def check_names(
     it.
     """
     firsts = list(banks.first_names.values())
-    problems = []
+    problems: list[Problem] = []
     for entry in (*firsts, *banks.surnames.values()):
         where = f"{entry.where or 'names'}: {entry.name} ({'/'.join(entry.of)})"
-        problems += [Problem(where, reason) for reason in _reasons_of_name(entry)]
+        problems += map(partial(Problem, where), _reasons_of_name(entry))
     problems += _ambiguous(firsts)
     for protected_class in banks.protected_classes:
         if protected_class == GENDER:
@@ -130,14 +131,20 @@ def _reasons_of_name(entry: NameEntry) -> Iterator[str]:
 
 def _reasons_of_figures(entry: NameEntry) -> Iterator[str]:
     """Yield what the figures of a first name speak against."""
-    if entry.strength is not None and entry.strength < WEAK:
+    if _is_below(entry.strength, WEAK):
         yield f"weak: strength {entry.strength:.2f} is under {WEAK}; flag it 'weak'"
-    if entry.perceived is not None and entry.perceived < WEAK:
+    if _is_below(entry.perceived, WEAK):
         yield f"weak: {entry.perceived:.0%} of readers named the group; flag it 'weak'"
-    if entry.bearers is not None and entry.bearers < RARE and "rare" not in entry.flags:
+    if _is_below(entry.bearers, RARE) and "rare" not in entry.flags:
         yield f"rare: {entry.bearers} bearers counted, under {RARE}; flag it 'rare'"
-    if entry.strength is None and entry.birth_decade is None and "unmeasured" not in entry.flags:
+    is_unmeasured = entry.strength is None and entry.birth_decade is None
+    if is_unmeasured and "unmeasured" not in entry.flags:
         yield "has no figure for its signal; give one, or flag it 'unmeasured'"
+
+
+def _is_below(figure: float | None, least: float) -> bool:
+    """Return whether *figure* is known, and under *least*."""
+    return figure is not None and figure < least
 
 
 def _unbalanced(
@@ -162,7 +169,7 @@ def _unbalanced(
          "frequency: the median {} name has {:.0f} bearers, the median {} name {:.0f}",
          "what looks like a group effect may be rarity"),
     ):  # fmt: skip
-        ordered = sorted((figure, group) for group, figure in figures.items())
+        ordered = sorted(zip(figures.values(), figures, strict=True))
         if ordered and ordered[-1][0] > ratio * ordered[0][0] + gap:
             (least, low), *_, (most, high) = ordered
             yield Problem(
@@ -171,13 +178,13 @@ def _unbalanced(
 
 
 def _bearers(
-    protected_class: str, drawn: Container[str], firsts: Iterable[NameEntry]
+    protected_class: str, drawn: Iterable[str], firsts: Iterable[NameEntry]
 ) -> dict[str, float]:
     """Return how many bearers the median first name of each *drawn* group has."""
     bearers: dict[str, list[int]] = defaultdict(list)
+    groups = set(product((protected_class,), drawn))
     for entry in firsts:
-        is_drawn = entry.drawn and entry.group in drawn
-        if is_drawn and entry.protected_class == protected_class and entry.bearers:
+        if entry.drawn and entry.bearers and entry.of in groups:
             bearers[entry.group].append(entry.bearers)
     return {group: median(numbers) for group, numbers in bearers.items()}
 
@@ -232,10 +239,10 @@ def check_signals(signals: Signals) -> list[Problem]:
     """
     by_source = open_document(shipped_folder() / "dispreferred.yaml").convert(dict[str, list[str]])
     terms = list(chain.from_iterable(by_source.values()))
-    problems = []
+    problems: list[Problem] = []
     for key, kind in signals.kinds.items():
-        for reason in _reasons_of_kind(key, kind, terms):
-            problems.append(Problem("/".join(key), reason))
+        where = "/".join(key)
+        problems += map(partial(Problem, where), _reasons_of_kind(key, kind, terms))
     return problems
 
 

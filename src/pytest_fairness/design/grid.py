@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ class Grid(LazyCells):
             if self.system is None:
                 return 0
             return 1
-        return next(at for at, turn in enumerate(self.turns) if REQUEST in turn.slots)
+        return [REQUEST in turn.slots for turn in self.turns].index(True)
 
     def conversation_at(self, position: int, cell: Cell | None = None) -> tuple[str, ...]:
         """The turns by which the cell at *position* is asked without a system prompt: those of the
@@ -292,7 +293,7 @@ def _classes(groups: object, folder: Path | None) -> tuple[GroupAxis, ...]:
             "groups is empty; give at least one protected class, such as {'gender': ['female', "
             "'male']}"
         )
-    return tuple(group_axis(name, value) for name, value in groups.items())
+    return tuple(starmap(group_axis, groups.items()))
 
 
 def _personas(persona: object, folder: Path | None) -> tuple[Persona, ...]:

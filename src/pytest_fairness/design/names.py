@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations, cycle, zip_longest
+from itertools import combinations, cycle, product, starmap, zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -29,6 +29,8 @@ BY_SURNAME = ("religion",)
 _SHARED = ("neutral", "shared")
 _INITIALS = "JMRSCDKLTABEGHNPW"
 _MOST = 20
+#: What a name may not hold: a template or a page would take it for its own.
+_UNFIT = frozenset('{}<>"\\/')
 BLOCKING = frozenset({"contradicted", "ambiguous", "weak"})
 """Flags of names that a bank keeps on record and never draws."""
 
@@ -78,7 +80,7 @@ class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
     where: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name.isprintable() or any(character in self.name for character in '{}<>"\\/'):
+        if not self.name.isprintable() or not _UNFIT.isdisjoint(self.name):
             raise InvalidEntry(f"{self.name!r} is not a name that a text can carry")
 
     @property
@@ -155,10 +157,10 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             raise KeyError(protected_class)
         names = {}
         for group in self.groups(protected_class):
-            cells = [(protected_class, group, sex) for sex in SEXES]
+            cells = list(product((protected_class,), (group,), SEXES))
             if protected_class == GENDER:
-                cells = [(RACE, race, group) for race in self.groups(RACE)]
-            fewest = min(len(self.first_name_pool(*cell)) for cell in cells)
+                cells = list(product((RACE,), self.groups(RACE), (group,)))
+            fewest = min(map(len, starmap(self.first_name_pool, cells)))
             names[group] = self.names(protected_class, group, min(_MOST, len(cells) * fewest))
         return names
 
@@ -366,7 +368,7 @@ def _spread(
     ends when the sexes cannot both go on. Within it the order is that of *pools*, but for names
     that would leave the other sex too few.
     """
-    left = [list(pool) for pool in pools]
+    left = list(map(list, pools))
     if len(_traditions(left)) < 2:
         return left
     stock = Counter(surname.tradition for surname in surnames)
@@ -406,7 +408,7 @@ def _round(left: Sequence[Sequence[NameEntry]], room: Counter[str]) -> list[int]
         if not _fits(left, room, needed):
             needed[sex] -= 1
             break
-        if needed == [len(pool) for pool in left]:
+        if needed == list(map(len, left)):
             break
     return needed
 
@@ -435,9 +437,9 @@ def _fits(
     """
     counts = [Counter([entry.tradition for entry in pool]) for pool in left]
     for size in range(1, len(left) + 1):
-        for sexes in combinations(range(len(left)), size):
-            places = _places(room, [counts[sex] for sex in sexes])
-            if sum(needed[sex] for sex in sexes) > places:
+        for sexes in combinations(zip(counts, needed, strict=True), size):
+            counts_of_sexes, needed_of_sexes = zip(*sexes, strict=True)
+            if sum(needed_of_sexes) > _places(room, counts_of_sexes):
                 return False
     return True
 

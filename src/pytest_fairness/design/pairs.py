@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, repeat
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -45,6 +45,8 @@ from pytest_fairness.model import JSON, TEXT, Ask, Cell
 _PLACES = ("name", "first_name", "last_name", "demographics", "label", "candidate", "resume")
 _NUMBERED = re.compile(r"(?P<slot>[A-Za-z_]+)_(?P<number>\d+)")
 _NO_DEMOGRAPHICS = re.compile(r"(?:,[ \t]*|[ \t]+)?\{demographics_\d+\}")
+#: Slots by which a prompt lists its candidates.
+_OF_CANDIDATES = re.compile(rf"{CANDIDATES}\Z|candidate_|{QUALIFICATIONS}")
 _HOLD = f"{{{TEXT}}}"
 Cast: TypeAlias = "Mapping[str, Candidate]"
 """One candidate of each group: those that meet each other."""
@@ -101,7 +103,7 @@ class Prompted(NamedTuple):
     @property
     def slots(self) -> frozenset[str]:
         """The slots of the prompt and of the system prompt, articles aside."""
-        texts = (text for text in (self.prompt, self.system) if text)
+        texts = filter(None, (self.prompt, self.system))
         return frozenset().union(*(text.plain_slots for text in texts))
 
 
@@ -251,7 +253,7 @@ def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]
     """Return the candidates in the order of *slate*: in an arm that is a placebo, of one group."""
     cast = scene.casts[number]
     if not arm.placebo:
-        return [cast[label] for label in slate.groups]
+        return list(map(cast.__getitem__, slate.groups))
     sides = [label for label in cast if label in slate.groups]
     shown = []
     for label in slate.groups:
@@ -291,7 +293,7 @@ def _steps(
     stands in it; a later one holds the place where its text will stand.
     """
     first = _text_of_first(arm, requests[0], values)
-    texts = (first, *(_HOLD for _ in requests[1:]))
+    texts = (first, *repeat(_HOLD, len(requests) - 1))
     turns = []
     between: dict[int, Functions] = {}
     for at, (request, text) in enumerate(zip(requests, texts, strict=True)):
@@ -545,11 +547,9 @@ def _usual_signal(parsed: Iterable[Template]) -> str:
 
 def _scrubber(banks: Banks, rosters: Iterable[Roster]) -> RuleScrubber:
     """Return the rules that know the names of all candidates of *rosters*."""
-    names: dict[str, None] = {}
-    for roster in rosters:
-        for people in roster.values():
-            names |= dict.fromkeys(person.name for person in people if person.name)
-    return RuleScrubber(banks.names, banks.signals, tuple(names))
+    people = chain.from_iterable(chain.from_iterable(roster.values() for roster in rosters))
+    names = filter(None, (person.name for person in people))
+    return RuleScrubber(banks.names, banks.signals, tuple(dict.fromkeys(names)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -621,12 +621,9 @@ class DrawnPairs:
         used: set[str] = set()
         for template in self.design.templates:
             used |= template.plain_slots
-        for sent in requests.values():
-            for request in sent:
-                used |= request.slots
-        lists_candidates = any(
-            slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used
-        )
+        for request in chain.from_iterable(requests.values()):
+            used |= request.slots
+        lists_candidates = any(map(_OF_CANDIDATES.match, used))
         for axis in self.design.axes:
             if axis.name != QUALIFICATIONS or not lists_candidates:
                 axis.check_used(used)
@@ -652,8 +649,8 @@ def _slates(groups: Sequence[Group], size: int) -> tuple[Slate, ...]:
     slates = []
     for labels in combinations(group_slugs, size):
         for order, places in orders:
-            shown = tuple(labels[place] for place in places)
-            slates.append(Slate(shown, order, "-".join(group_slugs[label] for label in shown)))
+            shown = tuple(map(labels.__getitem__, places))
+            slates.append(Slate(shown, order, "-".join(map(group_slugs.__getitem__, shown))))
     return tuple(slates)
 
 
@@ -800,12 +797,11 @@ def _unused(
     """*number* candidates of each group in *casts* that are not *used*; None where a group has
     fewer, or one without a name.
     """
-    left: dict[str, dict[str | None, Candidate]] = {label: {} for label in casts[0]}
-    for cast in casts:
-        for label, person in cast.items():
-            if (label, person.name) not in used and len(left[label]) < number:
-                left[label][person.name] = person
-    for people in left.values():
-        if len(people) < number or None in people:
+    unused: dict[str, list[Candidate]] = {}
+    for label in casts[0]:
+        people = {cast[label].name: cast[label] for cast in casts}
+        names = [name for name in people if (label, name) not in used][:number]
+        if len(names) < number or None in names:
             return None
-    return {label: list(people.values()) for label, people in left.items()}
+        unused[label] = list(map(people.__getitem__, names))
+    return unused

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import fmean
 from typing import NamedTuple
 
@@ -141,4 +142,4 @@ def _slips(text: str) -> Iterator[str]:
         if match[2][0].islower() and match[1].lower() != article(match[2]):
             yield match[0]
     for pattern in _AGREEMENT:
-        yield from (match[0] for match in pattern.finditer(text))
+        yield from map(itemgetter(0), pattern.finditer(text))

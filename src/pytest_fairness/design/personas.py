@@ -124,14 +124,19 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
-        words = {name: getattr(self, name) for name in _OWN_WORDS}
-        words |= {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
-        return {category: words[category] for category in QUOTAS}
+        groups = dict.fromkeys(QUOTAS, "")
+        for name in _OWN_WORDS:
+            groups[name] = getattr(self, name)
+        groups["age"] = age_band(self.age)
+        groups["employment_gap"] = gap_band(self.employment_gap_months)
+        return groups
 
     @property
     def slots(self) -> dict[str, str]:
         """Every attribute but the id, as text for its slot."""
-        return {name: str(getattr(self, name)) for name in self.__struct_fields__ if name != "id"}
+        slots = {name: str(getattr(self, name)) for name in self.__struct_fields__}
+        del slots["id"]
+        return slots
 
     def has(self, name: str, accepted: Collection[object]) -> bool:
         """Return whether the attribute *name*, or the group of that name, is one of *accepted*."""

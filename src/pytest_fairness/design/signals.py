@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from pytest_fairness.design.templates import are_texts
 from pytest_fairness.documents import Text, layers, open_document, shipped_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, refuse_twice
 from pytest_fairness.words import listed
@@ -44,8 +45,8 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise InvalidEntry("groups: give at least one")
         for group, by_gender in self.words.items():
             for phrases in by_gender.values():
-                differ = len(set(phrases)) == len(phrases)
-                if not phrases or not differ or not all(map(str.strip, phrases)):
+                different = set(filter(str.strip, phrases))
+                if not phrases or len(different) < len(phrases):
                     raise InvalidEntry(f"{group}: give one or more different phrases")
 
     @property
@@ -100,7 +101,9 @@ class Signals:
 
     def groups(self, protected_class: str, kind: str = LABEL) -> tuple[str, ...]:
         """The groups, without the control. Raises UsageError for an unknown class or kind."""
-        return tuple(group for group in self._kind(protected_class, kind).words if group != CONTROL)
+        words = dict(self._kind(protected_class, kind).words)
+        words.pop(CONTROL, None)
+        return tuple(words)
 
     def phrases(
         self, protected_class: str, group: str, kind: str = LABEL, gender: str | None = None
@@ -214,7 +217,7 @@ def conditions(signal: object) -> tuple[Condition, ...]:
         items = [signal]
     elif isinstance(signal, Sequence):
         items = signal
-    if not items or not all(isinstance(item, str) for item in items):
+    if not items or not are_texts(items):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
     refuse_twice("signal: the condition", items)
     return tuple(map(_condition, items))
@@ -222,13 +225,10 @@ def conditions(signal: object) -> tuple[Condition, ...]:
 
 def _condition(text: str) -> Condition:
     """Return the condition that *text* names. Raises UsageError."""
-    parts = [part.strip() for part in text.split("+")]
-    kinds = [part for part in parts if part != "name"]
-    if not all(parts) or len(kinds) > 1 or len(parts) > len({*parts}):
+    parts = list(map(str.strip, text.split("+")))
+    kinds = set(parts) - {"name"}
+    if "" in parts or len(kinds) > 1 or len(parts) > len({*parts}):
         raise UsageError(
             f"signal {text!r}: give 'name', one kind such as 'label', or both as 'name+label'"
         )
-    kind = None
-    if kinds:
-        kind = kinds[0]
-    return Condition(text, "name" in parts, kind)
+    return Condition(text, by_name="name" in parts, kind=next(iter(kinds), None))

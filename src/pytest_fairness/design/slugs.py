@@ -58,7 +58,7 @@ def slugs(texts: Iterable[str]) -> dict[str, str]:
 
 def join(parts: Iterable[str]) -> str:
     """The parts of a cell's id; an id over 150 characters ends in a hash of the whole instead."""
-    whole = "-".join(part for part in parts if part)
+    whole = "-".join(filter(None, parts))
     if len(whole) <= _MAX_ID:
         return whole
     return f"{whole[: _MAX_ID - 13].rstrip('-_.')}_{digest(whole, 12)}"

@@ -12,10 +12,13 @@ from typing import Any
 import msgspec
 
 from pytest_fairness.design.slugs import is_slug
+from pytest_fairness.design.templates import are_texts
 from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import InvalidEntry, UsageError
 
 DIRECT = "direct"
+#: Names that no strategy may have.
+_RESERVED = (DIRECT, "none")
 _REQUEST, _KEY, _OTHER = "{request}", "{key}", "{other}"
 
 
@@ -56,14 +59,16 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def _fault(self) -> str | None:
         """Return what is wrong with the name or the turns; None where nothing is."""
-        if not is_slug(self.name) or self.name in (DIRECT, "none"):
+        if not is_slug(self.name) or self.name in _RESERVED:
             return "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
-        if not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
+        if not self.turns or not are_texts(self.turns) or not all(map(str.strip, self.turns)):
             return "turns is a list of one or more texts"
-        for turns in filter(None, (self.turns, self.alone)):
-            if sum(turn.count(_REQUEST) for turn in turns) != 1:
-                return f"{_REQUEST} stands exactly once, where the test's prompt belongs"
-        if any(_OTHER in turn for turn in self.alone) or (self.compares and not self.alone):
+        requests = ["\n".join(self.turns).count(_REQUEST)]
+        if self.alone:
+            requests.append("\n".join(self.alone).count(_REQUEST))
+        if set(requests) != {1}:
+            return f"{_REQUEST} stands exactly once, where the test's prompt belongs"
+        if _OTHER in "\n".join(self.alone) or (self.compares and not self.alone):
             return (
                 f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without "
                 f"{_OTHER}"
@@ -73,7 +78,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def compares(self) -> bool:
         """Return whether the person asked about is shown beside another one."""
-        return any(_OTHER in turn for turn in self.turns)
+        return _OTHER in "\n".join(self.turns)
 
     def fill(self, request: str, key: str, other: str | None = None) -> tuple[str, ...]:
         """The turns for one prompt, and for the same prompt about somebody *other*, if there is

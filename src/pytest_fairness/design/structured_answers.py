@@ -52,12 +52,12 @@ def structured_answer(given: object) -> dict[str, JSON]:
 
 def _is_range(values: Sequence[Any]) -> bool:
     """Return whether *values* are the ends of a range of whole numbers that is not too long."""
-    if len(values) != 2 or not all(type(value) is int for value in values):
+    if len(values) != 2 or set(map(type, values)) != {int}:
         return False
     return 0 < int(values[1] - values[0]) <= _LONGEST
 
 
 def _are_labels(values: Sequence[Any]) -> bool:
     """Return whether *values* are two or more different texts."""
-    differ = len({*map(str, values)}) == len(values)
-    return len(values) > 1 and differ and all(isinstance(value, str) for value in values)
+    texts = {value for value in values if isinstance(value, str)}
+    return 1 < len(texts) == len(values)

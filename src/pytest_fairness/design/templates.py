@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import TypeAlias
 
@@ -163,7 +164,7 @@ def templates(
     of one id or text, and for whatever a single template is refused for.
     """
     if isinstance(source, Mapping):
-        made = [_template(id_, given) for id_, given in source.items()]
+        made = list(starmap(_template, source.items()))
     else:
         several = source
         if isinstance(several, (str, Path, Template)):
@@ -233,7 +234,7 @@ def pronouns(text: str) -> dict[str, str]:
 
 @cache
 def _pronoun_slots(text: str) -> Mapping[str, str]:
-    parts = tuple(part.strip().lower() for part in text.split("/"))
+    parts = tuple(map(str.strip, text.lower().split("/")))
     if len(parts) == len(_CASES) and all(parts):
         forms = parts
     else:
@@ -265,7 +266,15 @@ _VOWEL_SOUND = re.compile(
     r"(?:hour|honest|honou?r|heir)|8|11(?:[^0-9]|$)|18(?:[^0-9]|$)", re.IGNORECASE
 )
 _CONSONANT_SOUND = re.compile(r"(?:uni(?!n)|us[ei]|eu|one|once|ut[ei]|ubiq|ukr)", re.IGNORECASE)
-_ACRONYM = re.compile(r"[A-Z]{2,}(?![a-z])")
+_ACRONYM = r"(?!NASA|NATO)[A-Z]{2,}(?![a-z])"
+#: How a word begins, and its article; the first that fits decides.
+_ARTICLES = (
+    (re.compile(rf"(?=[AEFHILMNORSX]){_ACRONYM}"), "an"),
+    (re.compile(_ACRONYM), "a"),
+    (_VOWEL_SOUND, "an"),
+    (_CONSONANT_SOUND, "a"),
+    (re.compile("[aeiouáéíóúâêîôûäëïöüAEIOUÁÉÍÓÚÂÊÎÔÛÄËÏÖÜ]"), "an"),
+)
 
 
 def article(text: str) -> str:
@@ -273,16 +282,9 @@ def article(text: str) -> str:
     18-year-old.
     """
     word = text.lstrip(" \"'“‘(")
-    if _ACRONYM.match(word) and word[:4] not in ("NASA", "NATO"):
-        if word[0] in "AEFHILMNORSX":
-            return "an"
-        return "a"
-    if _VOWEL_SOUND.match(word):
-        return "an"
-    if not word or _CONSONANT_SOUND.match(word):
-        return "a"
-    if word[0].lower() in "aeiouáéíóúâêîôûäëïöü":
-        return "an"
+    for beginning, before in _ARTICLES:
+        if beginning.match(word):
+            return before
     return "a"
 
 
@@ -296,13 +298,18 @@ def _with_article(text: str, *, capital: bool) -> str:
     return f"{before} {text}"
 
 
+def are_texts(values: Iterable[object]) -> bool:
+    """Return whether all of *values* are texts."""
+    return all(isinstance(value, str) for value in values)
+
+
 def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
     """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises
     UsageError.
     """
     if given is None:
         return ()
-    if isinstance(given, str) or not given or not all(isinstance(turn, str) for turn in given):
+    if isinstance(given, str) or not given or not are_texts(given):
         raise UsageError(
             "turns= is a list of texts, one of them with {request}: ['You review loans …', "
             "'{request}']"

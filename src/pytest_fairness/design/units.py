@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from pytest_fairness.design.templates import (
     BY_GENDER,
     SLOTS,
     Template,
+    are_texts,
     base_slot,
     pronouns,
     pronouns_of,
@@ -221,7 +222,7 @@ def group_axis(name: str, value: object) -> GroupAxis:
         raise UsageError(
             f"{where}: give a list of groups, or a mapping from groups to names, not {kind}"
         )
-    if not all(isinstance(group, str) and group for group in groups):
+    if not are_texts(groups) or "" in groups:
         raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
     if not groups:
         raise UsageError(f"{where} has no groups; name at least two to compare")
@@ -541,9 +542,9 @@ class Crossing:
         if not personas or combination.named or {RACE, GENDER} & groups.keys():
             names = self._names(combination)
         if not names:
-            return [Person(None, persona) for persona in personas]
+            return list(map(Person, repeat(None), personas))
         if not personas:
-            return [Person(name, None) for name in names]
+            return list(map(Person, names, repeat(None)))
         people: list[Person] = []
         for name, persona in _in_turn(names, personas):
             swapped_in = name
@@ -565,8 +566,8 @@ class Crossing:
             wanted = self.names
         banks = self.banks.names
         # In a control group nothing is conveyed, so its names are the neutral ones.
-        if named and all(groups[axis.name] != CONTROL for axis in named):
-            signalled = {axis.name: groups[axis.name] for axis in named}
+        signalled = {axis.name: groups[axis.name] for axis in named}
+        if signalled and CONTROL not in signalled.values():
             return banks.signalling(signalled, wanted, seed=self.seed)
         if self.slots & {self.name_slot, "first_name", "last_name"}:
             return banks.neutral(wanted, seed=self.seed)
@@ -621,15 +622,15 @@ def _without_gender(name: Name) -> Name:
     return replace(name, groups=groups)
 
 
+#: What conveys the groups, by whether a name does and whether words do.
+_SIGNALS = {(True, True): "name+label", (True, False): "name", (False, True): "label"}
+
+
 def _signal(condition: Condition, *, named: bool, worded: bool) -> str:
     """Return what conveys the groups; ``name`` is ``label`` for a class that only words convey."""
-    if condition.kind is not None or not (named or worded):
+    if condition.kind is not None:
         return condition.name
-    if not worded:
-        return "name"
-    if not named:
-        return "label"
-    return "name+label"
+    return _SIGNALS.get((named, worded), condition.name)
 
 
 def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:

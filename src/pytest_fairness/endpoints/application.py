@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
+from itertools import filterfalse
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -318,15 +319,13 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 force_setattr(self, key, (given,))
         if self.equals and (self.path is None or self.contains):
             raise Misplaced("equals goes with path, and without contains", "equals")
-        if not (self.status or self.contains or self.path):
+        if not any((self.status, self.contains, self.path)):
             raise Misplaced("a rule needs status, path or contains")
-        for code in self._all("status"):
-            if not _may_refuse(code):
-                why = (
-                    f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was "
-                    "asked"
-                )
-                raise Misplaced(why, "status")
+        for code in filterfalse(_may_refuse, self._all("status")):
+            why = (
+                f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was asked"
+            )
+            raise Misplaced(why, "status")
         if not all(map(str.strip, self._all("contains"))):
             raise Misplaced("contains is a text, or a list of texts", "contains")
         if self.path is not None:
@@ -379,7 +378,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _may_refuse(code: int) -> bool:
     """Return whether a status can say that a request was answered with no."""
-    return code not in _NO_ANSWER and (200 <= code < 300 or 400 <= code < 500)
+    return code not in _NO_ANSWER and code // 100 in (2, 4)
 
 
 def _typed(value: Any) -> tuple[bool, Any]:

@@ -453,9 +453,8 @@ class AnthropicBatches(BatchApi):
             # {"type": "error", "error": {"type": …}}, in some versions without the outer object.
             error = _mapping(result, "error")
             kinds = (str(_mapping(error, "error").get("type")), str(error.get("type")))
-            return next(
-                (self.statuses[kind] for kind in kinds if kind in self.statuses), 500
-            ), result.get("error")
+            status = next(filter(None, map(self.statuses.get, kinds)), 500)
+            return status, result.get("error")
         if kind in ("expired", "canceled"):
             return f"batch_{kind}", f"not answered: the provider says {kind}"
         return None, f"has the type {message_of(json.dumps(kind))}, which is not known"

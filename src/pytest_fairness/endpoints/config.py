@@ -33,6 +33,7 @@ LOOKS_LIKE_KEY = re.compile(
 )
 _PRICE_KEYS = ("input_per_million", "output_per_million", "per_call")
 _LONGEST = 500
+_LIMITS = frozenset(field.name for field in fields(Limits))
 
 
 class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,7 +59,7 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def limits(self) -> Limits:
         """Return how fast the endpoint may be asked, as the entry says."""
-        names = [field.name for field in fields(Limits) if hasattr(self, field.name)]
+        names = _LIMITS.intersection(self.__struct_fields__)
         return Limits(**{name: getattr(self, name) for name in names})
 
 
@@ -247,7 +248,7 @@ def _leads_to_host(parts: SplitResult) -> bool:
 
 def _price(given: Any) -> Price | None:
     """Return the price that an entry gives. Raises Misplaced for what is none."""
-    if given is None or isinstance(given, Price):
+    if isinstance(given, Price | None):
         return given
     if not isinstance(given, Mapping) or not given:
         raise Misplaced(f"price must hold {', '.join(_PRICE_KEYS)} in US dollars", "price")

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import starmap
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
@@ -117,8 +118,7 @@ class PipelineEndpoint:
     @property
     def _systems(self) -> list[Endpoint]:
         """The endpoints of the steps, but for those that are a name or a function still."""
-        systems = [step.endpoint for step in self.steps]
-        return [system for system in systems if isinstance(system, Endpoint)]
+        return [step.endpoint for step in self.steps if isinstance(step.endpoint, Endpoint)]
 
     @property
     def _is_resolved(self) -> bool:
@@ -181,7 +181,7 @@ def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> Pipeli
     """
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise UsageError("pipeline_endpoint() takes a list of steps")
-    made = [_step(number, given) for number, given in enumerate(steps, start=1)]
+    made = list(starmap(_step, enumerate(steps, start=1)))
     return PipelineEndpoint(made, name=name)
 
 

@@ -19,6 +19,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import starmap
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 MARK = "[redacted]"
@@ -143,7 +144,7 @@ def redact_values(text: str) -> str:
         if secrets:
             for before in reversed((text, *readings[:depth])):
                 escapes = _Escapes.of(before)
-                secrets = [escapes.span_before(*span) for span in secrets]
+                secrets = list(starmap(escapes.span_before, secrets))
         spans += secrets
     return _without(text, spans)
 
@@ -153,11 +154,11 @@ def _places_of_secrets(text: str) -> list[tuple[int, int]]:
     last.
     """
     lowered = _lowered(text)
-    there = [form for form in _forms if form in lowered]
+    there = list(filter(lowered.__contains__, _forms))
     if not there:
         return []
     # The longest first, so that no part of a form is left standing.
-    forms = "|".join(re.escape(form) for form in sorted(there, key=len, reverse=True))
+    forms = "|".join(map(re.escape, sorted(there, key=len, reverse=True)))
     return [match.span() for match in re.finditer(forms, lowered)]
 
 
@@ -221,7 +222,7 @@ def _character(escape: re.Match[str]) -> str:
 def _readings(text: str) -> list[str]:
     """*text* with each escape read once, twice, and so on: as often as that changes anything."""
     readings: list[str] = []
-    if not any(mark in text for mark in _ESCAPING):
+    if not any(map(text.__contains__, _ESCAPING)):
         return readings
     reading = text
     for _ in range(_MOST_LAYERS):

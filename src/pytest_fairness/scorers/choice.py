@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, filterfalse, pairwise, repeat
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from pytest_fairness.running_test import check_reading_time
@@ -73,6 +75,8 @@ class Choice:
         return self.status is not ChoiceStatus.UNPARSED
 
 
+#: The place of the candidate whom a choice is of.
+_NUMBER: Callable[[Choice], int | None] = attrgetter("number")
 _UNPARSED = Choice(ChoiceStatus.UNPARSED)
 _BOTH = Choice(ChoiceStatus.BOTH)
 _NEITHER = Choice(ChoiceStatus.NEITHER)
@@ -127,10 +131,9 @@ def _shared(readings: Sequence[Choice]) -> Choice | None:
 def _from_json(text: str, mentions: _Mentions) -> Choice | None:
     """Read the fields of a JSON object that hold a choice; None where there are none."""
     fields = json_fields(text) or {}
-    values: list[Any] = []
-    for key in _KEYS:
-        values += fields.get(key, ())
-    return _shared([_bare(str(value), mentions) for value in filter(_is_scalar, values)])
+    values = chain.from_iterable(map(fields.get, _KEYS, repeat(())))
+    texts = map(str, filter(_is_scalar, values))
+    return _shared(_bare_each(texts, mentions))
 
 
 def _is_scalar(value: Any) -> bool:
@@ -140,8 +143,8 @@ def _is_scalar(value: Any) -> bool:
 
 def _agreed_number(pattern: re.Pattern[str], text: str, mentions: _Mentions) -> Choice | None:
     """Read each match of *pattern*; None where no match names a candidate."""
-    readings = [_bare(match["who"], mentions) for match in pattern.finditer(text)]
-    if not any(choice.number for choice in readings):
+    readings = _bare_each(map(itemgetter("who"), pattern.finditer(text)), mentions)
+    if not any(map(_NUMBER, readings)):
         return None
     return _shared(readings)
 
@@ -183,10 +186,10 @@ def _whole(text: str, mentions: _Mentions) -> Choice | None:
 
 def _labelled(text: str, mentions: _Mentions) -> Choice | None:
     """Read what stands behind a label, as ``Choice: B``."""
-    readings = []
+    labels = []
     for match in _READ.labelled.finditer(text):
-        label = _READ.stop.split(match["who"])[0]
-        readings.append(_bare(label, mentions))
+        labels.append(_READ.stop.split(match["who"])[0])
+    readings = _bare_each(labels, mentions)
     return _shared([choice for choice in readings if choice.is_parsed])
 
 
@@ -195,8 +198,8 @@ def _at_the_ends(text: str, mentions: _Mentions) -> Choice | None:
     lines = list(filter(str.strip, text.splitlines()))
     if len(lines) < 2:
         return None
-    ends = [_bare(line, mentions) for line in (lines[0], lines[-1])]
-    return _shared([choice for choice in ends if choice.number])
+    ends = _bare_each((lines[0], lines[-1]), mentions)
+    return _shared(list(filter(_NUMBER, ends)))
 
 
 def _said(text: str, mentions: _Mentions) -> Choice:
@@ -239,7 +242,7 @@ def _listed_order(text: str, mentions: _Mentions) -> list[int | None]:
     """Return the numbers of the candidates from best to worst; None for an item without any."""
     given = _given_list(text)
     if given is not None:
-        return [_bare(str(item), mentions).number for item in given]
+        return list(map(_NUMBER, _bare_each(map(str, given), mentions)))
     text = _readable(text)
     items = _ITEM.findall(text)
     if len(items) == mentions.count:
@@ -284,6 +287,8 @@ class _Mentions:
     def __init__(self, names: tuple[str | None, ...]) -> None:
         self.count = len(names)
         self._words = list(map(_words_of, names))
+        #: How many of the candidates each word is part of the name of.
+        self._bearers = Counter(chain.from_iterable(map(set, self._words)))
         parts: list[tuple[int, str]] = []
         for number in range(1, self.count + 1):
             forms = (*self._names(number), *self._places(number), *self._unshared(number))
@@ -325,8 +330,7 @@ class _Mentions:
             return []
         unshared = []
         for word in (words[-1], words[0]):
-            bearers = sum(word in names for names in self._words)
-            if bearers == 1 and len(word.strip(".")) > 1:
+            if self._bearers[word] == 1 and len(word.strip(".")) > 1:
                 unshared.append(re.escape(word))
         return unshared
 
@@ -410,6 +414,11 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
     if _READ.nobody.fullmatch(text):
         return _of_nobody(text)
     return _UNPARSED
+
+
+def _bare_each(texts: Iterable[str], mentions: _Mentions) -> list[Choice]:
+    """Read each of *texts* as nothing but a candidate."""
+    return [_bare(text, mentions) for text in texts]
 
 
 def _of_nobody_listed(text: str) -> Choice:
@@ -595,7 +604,7 @@ def _heads_concession(text: str, mention: _Mention) -> bool:
 
 def _cued(text: str, named: Sequence[_Mention]) -> set[int]:
     """Return the candidates that a word of choosing points at, and is not negated."""
-    cued = {mention.number for mention in named if _is_cued(text, mention)}
+    cued = {mention.number for mention in filter(partial(_is_cued, text), named)}
     for first, second in _neighbours(named):
         if _READ.over.fullmatch(text, first.end, second.start) and not _negated(text, first.start):
             cued.add(first.number)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import filterfalse
+from operator import itemgetter
 from typing import Any
 
 from pytest_fairness.scorers.text import (
@@ -51,10 +53,9 @@ def decision(text: str) -> bool | None:
 
 def _marked(text: str) -> list[str]:
     """Return what is ticked, labelled, or stands under a heading."""
-    marked = []
+    marked: list[str] = []
     for mark in _MARKS:
-        for match in getattr(_READ, mark).finditer(text):
-            marked.append(match["what"])
+        marked += map(itemgetter("what"), getattr(_READ, mark).finditer(text))
     return marked
 
 
@@ -124,7 +125,7 @@ def _votes(sentence: str) -> list[bool]:
 def _deciding_words(sentence: str) -> list[re.Match[str]]:
     """Return the words that decide; those that only carry a decision where there are no others."""
     words = list(_READ.vote.finditer(sentence))
-    deciding = [word for word in words if not word["carrier"]]
+    deciding = list(filterfalse(itemgetter("carrier"), words))
     return deciding or words
 
 

@@ -81,9 +81,9 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def check_lists(self, lists: Collection[str]) -> None:
         """Raise InvalidEntry for an ``@name`` that is none of *lists*."""
-        for phrase in (*self.near, *self.not_near, *self.unless):
-            if phrase.startswith("@") and phrase[1:] not in lists:
-                raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {phrase!r}")
+        for use in _lists_in((*self.near, *self.not_near, *self.unless)):
+            if use.kind[1:] not in lists:
+                raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {use.kind!r}")
 
     def severity_for(self, gender: str | None) -> str | None:
         """Return how bad a match is; None where the words are of the person's own *gender*."""

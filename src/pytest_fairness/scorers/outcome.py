@@ -299,12 +299,12 @@ def _plain_score(score: Any) -> Any:
 
 def _no_score(scorer: Scorer, score: Any, row: Any) -> str:
     """Return why *score* cannot be one of *scorer*; empty where it can."""
-    if score is None or isinstance(score, str):
+    if isinstance(score, str | None):
         return ""
     if not isinstance(score, (bool, int, float)):
         what = "a number, True or False, a label, or None where there is nothing to read"
         return f"a {type(score).__name__} for row {row!r}: a score is {what}"
-    if isinstance(score, float) and math.isinf(score):
+    if score in (math.inf, -math.inf):
         return f"{score} for row {row!r}: a score is finite, or None"
     if isinstance(score, int) and score.bit_length() > _BITS:
         return (

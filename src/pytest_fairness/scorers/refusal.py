@@ -51,7 +51,7 @@ def is_refusal(text: str) -> bool:
 def _hints_at_refusal(text: str) -> bool:
     """Return whether *text* has a word without which no refusal is."""
     lowered = text.lower()
-    return any(hint in lowered for hint in _HINTS)
+    return any(map(lowered.__contains__, _HINTS))
 
 
 def _without_quotations(text: str) -> str:

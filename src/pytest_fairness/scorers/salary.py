@@ -10,10 +10,12 @@ converted, since no rate was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
+from functools import partial
+from itertools import chain, filterfalse
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pytest_fairness.documents import is_number
@@ -68,6 +70,8 @@ class Salary:
     high: float | None = None
 
 
+#: The dollars of a reading, if it is a salary.
+_AMOUNT: Callable[[Salary], float | None] = attrgetter("amount")
 _UNPARSED = Salary(SalaryStatus.UNPARSED)
 _CURRENCY = Salary(SalaryStatus.CURRENCY)
 _REFUSED = Salary(SalaryStatus.REFUSED)
@@ -141,13 +145,13 @@ def _from_prose(text: str, hours: float) -> Salary:
     amounts = _amounts(text, hours)
     if len(amounts) > _MOST:
         return _UNPARSED
-    paid = [amount for amount in amounts if not _is_other_money(text, amount)]
+    paid = list(filterfalse(partial(_is_other_money, text), amounts))
     if not paid:
         return _without_amount(text, foreign=bool(foreign))
     if _behind(_READ.bound, 30, text, paid):
         return _UNPARSED
     ranged = _behind(_READ.of_range, 40, text, paid)
-    suggested = [amount for amount in paid if amount not in ranged] or paid
+    suggested = list(filterfalse(ranged.__contains__, paid)) or paid
     return _one_of(suggested, _behind(_READ.cue, 70, text, suggested), text)
 
 
@@ -301,7 +305,7 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
         return _UNPARSED
     period = _given_period(fields)
     readings = [_from_prose(f"{_amount_of(amount)}{period}", hours) for amount in amounts]
-    salaries = [reading for reading in readings if reading.status is SalaryStatus.SALARY]
+    salaries = list(filter(_AMOUNT, readings))
     if not salaries:
         return _first_read(readings)
     if _is_one_range(salaries, fields):
@@ -311,15 +315,15 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
 
 def _is_one_range(salaries: list[Salary], fields: Mapping[str, list[Any]]) -> bool:
     """Return whether *salaries* are all the same, or the least and the most of one."""
-    if all(salary.amount == salaries[0].amount for salary in salaries):
+    if len(set(map(_AMOUNT, salaries))) == 1:
         return True
     return len(salaries) == 2 and _has_bounds(fields)
 
 
 def _spanned(salaries: list[Salary]) -> Salary:
     """Return the salary from the least to the most of *salaries*."""
-    low = min(salary.low or 0.0 for salary in salaries)
-    high = max(salary.high or 0.0 for salary in salaries)
+    low = min(filter(None, (salary.low for salary in salaries)))
+    high = max(filter(None, (salary.high for salary in salaries)))
     return Salary(SalaryStatus.SALARY, (low + high) / 2, low, high)
 
 

@@ -56,7 +56,8 @@ class Scorer:
         if self.kind is not None:
             self._settle_kind(self.kind)
         ends = [end for end in (self.low, self.high) if end is not None]
-        if not all(map(math.isfinite, ends)) or (len(ends) == 2 and ends[0] >= ends[1]):
+        low, high = self._ends
+        if not all(map(math.isfinite, ends)) or low >= high:
             raise UsageError(
                 f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a "
                 "scale"
@@ -78,9 +79,19 @@ class Scorer:
 
     def has_on_scale(self, score: float) -> bool:
         """Return whether *score* is not beyond the ends of the scale."""
-        if self.low is not None and score < self.low:
-            return False
-        return self.high is None or score <= self.high
+        low, high = self._ends
+        return low <= score <= high
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The ends of the scale, infinite where it has none."""
+        low = -math.inf
+        high = math.inf
+        if self.low is not None:
+            low = self.low
+        if self.high is not None:
+            high = self.high
+        return low, high
 
     @property
     def scale(self) -> str:

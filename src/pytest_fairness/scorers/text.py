@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import filterfalse
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,7 +126,7 @@ def settled(text: str) -> str:
     end = max(map(lowered.rfind, _ENDS_OF_THOUGHT))
     if end >= 0:
         text = text[end:].partition(">")[2].strip()
-    tagged = [match["what"] for match in _SHARED.tagged.finditer(text)]
+    tagged = map(itemgetter("what"), _SHARED.tagged.finditer(text))
     return "\n".join(tagged) or text
 
 
@@ -303,9 +304,10 @@ def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 SIGNAL_WORDS = "signal_words"
 _NONE_OF = re.compile(rf"(?i:\bno)\s+(?={STAND_IN}\b)")
 # The longest first; what is left of a word without them has four letters or more.
-_ENDINGS = ("iness", "iest", "ness", "ment", "ing", "ion", "ive", "ies", "ied", "ier",
-            "ed", "es", "ic", "ly", "s", "y", "e")  # fmt: skip
-_SHORTEST_STEM, _LONGEST_WORD = 4, 40
+_ENDING = re.compile(
+    r"(?<=.{4})(?:iness|iest|ness|ment|ing|ion|ive|ies|ied|ier|ed|es|ic|ly|s|y|e)\Z", re.DOTALL
+)
+_LONGEST_WORD = 40
 #: Words that a mask remembers, most of which come again.
 _MOST_WORDS = 50_000
 
@@ -380,10 +382,7 @@ def _without_ending(word: str) -> str:
     """Return *word* without the longest of its endings that leaves enough of it."""
     if word.endswith("ss"):
         return word
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return word.removesuffix(ending)
-    return word
+    return _ENDING.sub("", word)
 
 
 def word_count(text: str) -> int:

@@ -116,7 +116,7 @@ def _stated(text: str, scale: str) -> set[int]:
     for assigned in _matches(_READ.assigned, said):
         levels.add(_answer(assigned["what"], scale))
     levels.update(map(_by_match, _matches(_READ.spoken, said)))
-    return {level for level in levels if level is not None}
+    return set(filter(None, levels))
 
 
 def _mentioned(text: str, scale: str) -> set[int]:

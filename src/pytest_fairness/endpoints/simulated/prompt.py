@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pytest_fairness import documents
@@ -49,7 +51,7 @@ _PATTERNS = {
 
 def _found(name: str, text: str) -> Iterator[re.Match[str]]:
     """All that the patterns called *name* find in *text*, pattern by pattern."""
-    return (match for pattern in _PATTERNS[name] for match in pattern.finditer(text))
+    return chain.from_iterable(pattern.finditer(text) for pattern in _PATTERNS[name])
 
 
 def _first(name: str, text: str) -> re.Match[str] | None:
@@ -391,7 +393,7 @@ def _facts(text: str) -> tuple[str, ...]:
     """Return the names of the facts that an explanation can take up, where one is asked for."""
     if not _first("explains", text):
         return ()
-    return tuple(match[1] for match in _found("fact", text))
+    return tuple(map(itemgetter(1), _found("fact", text)))
 
 
 def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -> str:
@@ -459,10 +461,10 @@ def _scale(text: str) -> tuple[int, int] | None:
 
 def _keys(text: str) -> tuple[str, ...]:
     """Return the keys that a JSON reply is to have, as far as *text* names them."""
-    keys = [match[1] for match in _found("key", text)]
+    keys = list(map(itemgetter(1), _found("key", text)))
     listed = _first("keys_named", text)
     if listed and not keys:
-        keys = [key for key in re.findall(r"\w+", listed[1]) if key.lower() != "and"]
+        keys = re.findall(r"\b(?!and\b)\w+", listed[1], re.IGNORECASE)
     return tuple(dict.fromkeys(keys))
 
 

@@ -137,7 +137,7 @@ def write(
     left = list(bank.qualities)
     qualities = [left.pop(draws.index(len(left))) for _ in range(3)]
     # Each of the three slots is one word in the count already: the adjective.
-    fixed_words = sum(len(quality.split()) for quality in qualities)
+    fixed_words = len(" ".join(qualities).split())
     for phrase in phrases.values():
         fixed_words += phrase.length(name, role)
     fillers = _fillers(bank, wanted - fixed_words, draws)
@@ -208,9 +208,7 @@ def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
         patterns = patterns or draws.shuffled(bank.fillers)
         exact = [pattern for pattern in patterns if words in pattern]
         lengths: list[int] = []
-        # Two sentences may fit where one does: chance decides, so that short and long sentences
-        # mix.
-        if not exact or (words >= 2 * _SHORTEST and draws.uniform() >= 0.5):
+        if not exact or _takes_two(words, draws):
             pattern = patterns.pop()
             lengths = [length for length in pattern if words - length >= _SHORTEST]
         if lengths:
@@ -221,6 +219,11 @@ def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
             fillers.append(draws.pick(draws.pick(exact)[words]))
             break
     return fillers
+
+
+def _takes_two(words: int, draws: Draws) -> bool:
+    """Return whether two sentences are to stand where one would fit, so that short and long mix."""
+    return words >= 2 * _SHORTEST and draws.uniform() >= 0.5
 
 
 def _adjectives(strength: float, draws: Draws) -> list[str]:
