@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -293,3 +294,136 @@ def test_findings_are_built_in_the_analysis_alone() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Finding"):
                 builders.add(name)
     assert {name for name in builders if not name.startswith("analysis/")} <= _OTHER_FINDINGS
+
+
+#: Words that name nothing: what a thing holds names it.
+GESTURES = {"aside", "barred", "book", "guest", "leave_sign", "plainly", "rung", "stamp", "way"}
+
+
+def identifiers(path: Path) -> set[str]:
+    """The names that the code of *path* uses, not its comments and texts."""
+    with path.open("rb") as file:
+        tokens = list(tokenize.tokenize(file.readline))
+    return {token.string for token in tokens if token.type == tokenize.NAME}
+
+
+def is_gesture(name: str) -> bool:
+    """Return whether *name* is one of :data:`GESTURES`: in the plural, private, or as a class, too."""
+    word = name.strip("_").lower()
+    return word in GESTURES or word.removesuffix("s") in GESTURES
+
+
+def test_no_name_is_a_gesture() -> None:
+    """Nor that of a module, or of a function by what it stands beside."""
+    assert not [
+        f"{module}: {name}"
+        for module, path in MODULES.items()
+        for name in (path.stem, *identifiers(path))
+        if is_gesture(name)
+    ]
+    functions = {
+        node.name
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    assert not {"beside", "_beside"} & functions
+
+
+#: First words of a docstring that say neither what is done nor what is returned.
+QUESTIONS = {"What", "Whether", "How", "Where", "Who", "Whose", "Which", "When", "That"}
+#: Docstrings that begin so, at most: the sentences of four tests in suites.
+BEGIN_WITH_A_QUESTION = 4
+
+
+def questions(source: str) -> list[str]:
+    """The first line of each docstring in *source* that begins with one of :data:`QUESTIONS`."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented):
+            line = (ast.get_docstring(node) or "").partition("\n")[0]
+            if re.split(r"\W", line, maxsplit=1)[0] in QUESTIONS:
+                lines.append(line)
+    return lines
+
+
+def test_docstrings_begin_with_what_is_done_or_returned() -> None:
+    """A ratchet: lower the number when the source allows it; never raise it."""
+    begun = {name: questions(path.read_text("utf-8")) for name, path in MODULES.items()}
+    found = {name: lines for name, lines in begun.items() if lines}
+    assert sum(map(len, found.values())) <= BEGIN_WITH_A_QUESTION, found
+
+
+def test_a_docstring_that_begins_with_a_question_is_recognised() -> None:
+    source = '''
+"""What a module has."""
+class Kind:
+    """The kind: what it is."""
+    async def kind(self):
+        """Whether it is one."""
+    def kinds(self):
+        """Return what there is."""
+        def whose(): "Who\'s asked."
+'''
+    assert questions(source) == ["What a module has.", "Whether it is one.", "Who's asked."]
+
+
+def table_of_rooms() -> list[tuple[list[str], list[str]]]:
+    """Each row of ARCHITECTURE.md's table: the rooms, and what it names as files to know."""
+    rows = []
+    for line in (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text("utf-8").splitlines():
+        cells = [re.findall("`([^`]+)`", cell) for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and cells[0]:
+            rows.append((cells[0], cells[2]))
+    return rows
+
+
+def files_of(rooms: list[str]) -> list[Path]:
+    """The files of *rooms* as the table has them: ``model.py``, ``design/``."""
+    files: list[Path] = []
+    for name in rooms:
+        path = PACKAGE / name
+        files += path.rglob("*") if name.endswith("/") else [path]
+    return files
+
+
+def definitions(path: Path) -> set[str]:
+    """Classes and functions of the module at *path*, by themselves and behind its name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    names = {node.name for node in tree.body if isinstance(node, kinds)}
+    return names | {f"{path.stem}.{name}" for name in names}
+
+
+def names_in(rooms: list[str]) -> set[str]:
+    """All that the table may name of *rooms*: files, folders, modules, classes, functions."""
+    names = set()
+    for path in files_of(rooms):
+        if path.is_dir():
+            names.add(f"{path.name}/")
+        elif path.suffix == ".py":
+            names |= {path.name, path.stem, *definitions(path)}
+        else:
+            names.add(path.name)
+    return names
+
+
+def test_the_table_names_what_is_there() -> None:
+    """An option of the command line is no file."""
+    table = table_of_rooms()
+    assert len(table) > 10
+    assert not [
+        (rooms, name)
+        for rooms, named in table
+        for name in sorted(set(named) - names_in(rooms))
+        if not name.startswith("--")
+    ]
+
+
+def test_every_room_stands_in_the_table() -> None:
+    """Every folder of the package, and every file beside them."""
+    folders = {f"{path.parent.name}/" for path in PACKAGE.glob("*/*.py")}
+    files = {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py"}
+    named = [name for rooms, _ in table_of_rooms() for name in rooms]
+    assert sorted(named) == sorted(folders | files)

@@ -352,8 +352,8 @@ def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> tuple[F
 
 
 class _Basis(NamedTuple):
-    """What a finding was judged from: the *arguments* as the assertion was given them, the table
-    and its outcome.
+    """The call that a finding was judged from: the *arguments* as the assertion was given them, the
+    table and its outcome.
     """
 
     analysis: str

@@ -1,4 +1,4 @@
-"""What the parts of a session are given: its settings and its run. Made once, frozen, handed down."""
+"""Settings and run of a session, as its parts are given them. Made once, frozen, handed down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Policy, ApprovalPolicy):
-    """What this session was given: command line first, then the ini file, then the default of the
+    """The options of this session: command line first, then the ini file, then the default of the
     option.
     """
 
@@ -139,7 +139,9 @@ class RunContext:
 
     @property
     def begun(self) -> str:
-        """When the run began, as its manifest says; empty where it does not. Raises StoreError."""
+        """The time at which the run began, as its manifest says; empty where it does not. Raises
+        StoreError.
+        """
         from pytest_fairness.runs.manifest import read_manifest
 
         return str(read_manifest(self.store.directory).get("started", ""))
@@ -159,7 +161,9 @@ class RunContext:
 
     @property
     def read_until(self) -> float | None:
-        """When the reading of replies ends, by the monotonic clock; None without a deadline."""
+        """The time at which the reading of replies ends, by the monotonic clock; None without a
+        deadline.
+        """
         deadline = self.settings.deadline
         if deadline is None:
             return None

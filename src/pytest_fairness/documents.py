@@ -58,9 +58,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Misplaced(UsageError, ValueError):
-    """What a struct says of itself where it makes no sense: *why*, at ``place``, counted from the
-    struct.
-    """
+    """A struct makes no sense: *why*, and at which ``place``, counted from the struct."""
 
     def __init__(self, why: str, *place: str | int) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""What can go wrong, by who can mend it. Standard library only.
+"""Errors, by who can mend them. Standard library only.
 
 A :class:`UsageError` is mended by whoever wrote the test or the configuration (pytest exits 4 for
 it, or the test errors); an :class:`EndpointError` by whoever runs the system under test; a

@@ -155,8 +155,8 @@ class Usage:
 
 
 class Status(StrEnum):
-    """What became of a trial. Only ``ANSWERED`` carries a text to score; ``REFUSED`` is an outcome
-    of its own.
+    """The status of a trial that has ended. Only ``ANSWERED`` carries a text to score; ``REFUSED``
+    is an outcome of its own.
     """
 
     ANSWERED = "answered"
@@ -222,8 +222,8 @@ class Trial:
 
 
 class Verdict(StrEnum):
-    """What a comparison comes to. An assertion's verdict is its worst: FAIL > FLAG > INCONCLUSIVE >
-    PASS.
+    """The verdict on a comparison. An assertion's verdict is its worst: FAIL > FLAG > INCONCLUSIVE
+    > PASS.
     """
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
@@ -274,7 +274,7 @@ class Reason(StrEnum):
 
 
 class OutcomeKind(StrEnum):
-    """What an outcome is, which decides how it is compared.
+    """The kind of an outcome, which decides how it is compared.
 
     A further kind is added here, and then, in the order in which a reply becomes a sentence:
 

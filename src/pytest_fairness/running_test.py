@@ -15,7 +15,7 @@ from pytest_fairness.model import JSON, Finding
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a verdict does to the test.
+    """Rules for what a verdict does to the test.
 
     ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``: any other fails.
     ``confirm``: a FLAG or FAIL is looked at again, on this sample and a fresh one together, before

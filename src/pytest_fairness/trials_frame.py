@@ -86,7 +86,7 @@ class AnsweredCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointFacts:
-    """What the table says of the system under test, on every row, so that no slicing or merging
+    """Facts about the system under test, on every row of the table, so that no slicing or merging
     loses it.
     """
 
@@ -97,7 +97,7 @@ class EndpointFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridFacts:
-    """What was asked, as far as the table alone does not show: for the fingerprints of a baseline.
+    """Facts about a grid that the table alone does not show: for the fingerprints of a baseline.
 
     It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of
     unknown design.

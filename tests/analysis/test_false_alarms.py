@@ -142,9 +142,9 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
         ),
     )
     strong = disparity(justification=None, test_id="tests/test_names.py::test_strong")
-    book = results(weak, strong, passing())
+    ledger = results(weak, strong, passing())
     manifest = {"id": "r", "settings": {"session_alpha": 0.05}, "endpoints": []}
-    written = write_results(tmp_path, manifest, book.to_dict())
+    written = write_results(tmp_path, manifest, ledger.to_dict())
     read = read_results(tmp_path)
     known = {"method": "holm", "findings": 3, "alpha": 0.05, "alarms": [1]}
     assert read.session == {**known, "false_alarm": None, "judged_once": 0}
@@ -165,9 +165,9 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
 
 
 def test_without_a_session_alpha_nothing_fails_by_it(tmp_path) -> None:
-    book = results(disparity(), passing())
+    ledger = results(disparity(), passing())
     written = write_results(
-        tmp_path, {"id": "r", "settings": {"session_alpha": None}}, book.to_dict()
+        tmp_path, {"id": "r", "settings": {"session_alpha": None}}, ledger.to_dict()
     )
     assert written.session["alarms"] == []
     assert "The session fails" not in write_html(tmp_path).read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from pytest_fairness.analysis.false_alarms import chance, of_session
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
 from pytest_fairness.commands import plan
-from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
+from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
@@ -246,7 +246,7 @@ def test_a_conversation_sends_what_was_shown_before_again() -> None:
 def test_strategies_take_one_request_or_all_of_them() -> None:
     """At the fewest the first strategy is answered; at the most all are tried."""
     ladder = Escalation(
-        rungs=(Rung("plain", ("ab",)), Rung("role", ("x", "y"))),
+        strategies=(StrategyTurns("plain", ("ab",)), StrategyTurns("role", ("x", "y"))),
         usable=lambda _text: True,
         version="1",
     )

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.strategies import Strategy, ladder_of, load_strategies
-from pytest_fairness.engine.scripts import Escalation, Rung
+from pytest_fairness.engine.scripts import Escalation, StrategyTurns
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell, Status
 from pytest_fairness.pytest_layer.plans import PlannedGrid
@@ -64,13 +64,16 @@ def test_ladders() -> None:
     ],
 )
 def test_what_answers_the_objection_is_tried_first(reply: str, first: str) -> None:
-    rungs = [Rung("direct", ("ready?", "rate")), *(Rung(*one) for one in OBJECTIONS)]
-    script = Escalation(rungs=tuple(rungs), usable=str.isdigit, version="1")
+    strategies = [
+        StrategyTurns("direct", ("ready?", "rate")),
+        *(StrategyTurns(*one) for one in OBJECTIONS),
+    ]
+    script = Escalation(strategies=tuple(strategies), usable=str.isdigit, version="1")
     cell = Cell(id="c", template="t", turns=("ready?", "rate"), groups={}, name=None)
     sent = script.next(cell, ["yes", reply], Status.ANSWERED)
     assert sent is not None
     assert sent[-1].content == f"turn of {first}"
-    rest = [one.name for one in rungs[1:] if one.name != first]
+    rest = [one.name for one in strategies[1:] if one.name != first]
     later = script.next(cell, ["yes", reply, "no", "no"], Status.ANSWERED)
     assert later is not None
     assert later[-1].content == f"turn of {rest[1]}"
@@ -131,7 +134,7 @@ def comparing(arguments: dict[str, Any]) -> list[tuple[Cell, str]]:
     """Each cell of tier 2 with the turn in which the person is compared."""
     ladder = ladder_of(["comparative_framing"])
     planned = PlannedGrid(expand_grid(**arguments), ladder, arguments=arguments)
-    return [(entry.cell, entry.script.rungs[1].turns[-1]) for entry in planned.entries(2)]  # type: ignore[union-attr]
+    return [(entry.cell, entry.script.strategies[1].turns[-1]) for entry in planned.entries(2)]  # type: ignore[union-attr]
 
 
 def test_two_real_profiles_are_compared() -> None:

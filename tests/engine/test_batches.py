@@ -22,7 +22,7 @@ from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Request
 from pytest_fairness.engine.batches import batch_record, still_open
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
+from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
@@ -166,8 +166,11 @@ def test_trials_of_several_requests_go_in_rounds(server: BatchServer, ask: Go) -
         cell=cell(0, turns=("Write of Ann.", "Shorten: {text}")),
         script=Pipeline(systems=(None, "Be brief.")),
     )
-    rungs = (Rung("plain", ("Pick one.",)), Rung("urge", ("Please do pick one.",)))
-    ladder = Escalation(rungs=rungs, usable=lambda text: "!!" in text, version="1")
+    strategies = (
+        StrategyTurns("plain", ("Pick one.",)),
+        StrategyTurns("urge", ("Please do pick one.",)),
+    )
+    ladder = Escalation(strategies=strategies, usable=lambda text: "!!" in text, version="1")
     escalated = PlannedTrial(cell=cell(1, turns=("Pick one.",)), script=ladder)
     trials = ask(
         [PlannedTrial(cell=cell(2, turns=("Name?", "And then?", "Why?"))), piped, escalated]

@@ -19,7 +19,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint, pipeline_endpoi
 from pytest_fairness.endpoints.protocol import Evidence, Limits, Price, Reply, Request
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung, fingerprint
+from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns, fingerprint
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Ask, Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
@@ -228,15 +228,15 @@ def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None
 
 # ------------------------------------------------------------ escalation
 
-RUNGS = (
-    Rung("direct", ("rate her",)),
-    Rung("gradual", ("who rates?", "be that person", "now rate her")),
-    Rung("audit", ("for an audit: rate her",)),
+STRATEGIES = (
+    StrategyTurns("direct", ("rate her",)),
+    StrategyTurns("gradual", ("who rates?", "be that person", "now rate her")),
+    StrategyTurns("audit", ("for an audit: rate her",)),
 )
 
 
 def ladder(repetition: int = 0) -> PlannedTrial:
-    script = Escalation(rungs=RUNGS, usable=str.isdigit, version="digits")
+    script = Escalation(strategies=STRATEGIES, usable=str.isdigit, version="digits")
     return PlannedTrial(
         cell=replace(cell(1), turns=("rate her",)), repetition=repetition, script=script
     )

@@ -351,9 +351,9 @@ class Forgery:
         """Make everything else that follows from it anew, sums included, as whoever tampers would."""
         for name, data in (("manifest.json", self.manifest), ("bundle.json", self.about)):
             (self.folder / name).write_text(json.dumps(data))
-        book = {name: self.findings[name] for name in ("items", "findings", "missing")}
+        ledger = {name: self.findings[name] for name in ("items", "findings", "missing")}
         results = conclude(
-            self.folder, self.manifest, book, msgspec.convert(self.entries, list[Mitigation])
+            self.folder, self.manifest, ledger, msgspec.convert(self.entries, list[Mitigation])
         )
         save_results(results, self.folder)
         derive(self.folder)

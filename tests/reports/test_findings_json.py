@@ -79,12 +79,12 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
         "id": "r1", "seed": 7, "settings": {"tier": "2"}, "git_commit": None,
         "endpoints": [{"name": "gpt-4o", "simulated": False, "identity": {}}],
     }  # fmt: skip
-    book = {
+    ledger = {
         "items": [{"nodeid": "t::a", "outcome": "failed", "message": "no", "findings": [0]}],
         "findings": [{**disparity().to_dict(), "nodeid": "t::a"}],
         "missing": ["t::b"],
     }
-    write_results(tmp_path, manifest, book)
+    write_results(tmp_path, manifest, ledger)
     read = read_results(tmp_path)
     assert read.run["endpoints"] == ["gpt-4o"]
     assert {key: count for key, count in read.run["trials"].items() if count} == {

@@ -1,4 +1,4 @@
-"""What the approval of a baseline makes of the comparison with the one before it."""
+"""Findings about a baseline that is approved: there was none before, or its FAIL is permitted."""
 
 from __future__ import annotations
 

@@ -415,7 +415,7 @@ _SPAN = {"yes_no": 1.0, "percent": 100.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """What the scores are measured on, the margins on it, and how an amount of it reads."""
+    """The scale of the scores: its margins, and an amount of it in words."""
 
     name: str
     overall: float = 0.0

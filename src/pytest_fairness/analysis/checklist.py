@@ -1,4 +1,4 @@
-"""What had to be done, declared or recorded, and what is worth what became of it."""
+"""Checklists: duties to do, declare or record something, and the verdict on how they were met."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RecordState", "Step", "judge_checklist", "judge_record"]
 
 
 class RecordState(Enum):
-    """What the records show of one thing."""
+    """The state of one step of a checklist, as the records show it."""
 
     # As it has to be.
     JUSTIFIED = auto()  # a FLAG, by a justification in force
@@ -91,7 +91,7 @@ class Step:
 
     @property
     def words(self) -> str:
-        """What it is, and what became of it where that is said."""
+        """The name of the step, with what became of it where that is said."""
         if self.remark:
             return f"{self.what}: {self.remark}"
         return self.what

@@ -1,4 +1,4 @@
-"""What a table of choices says beyond its trials: who was listed where, and whom the reply chose."""
+"""Further columns of a table of choices: who was listed where, and whom the reply chose."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pytest_fairness.analysis.family import (
     Family,
     Judged,
     Member,
-    beside,
+    alarm_members,
     missing_answers,
     p_lost,
     shown,
@@ -341,8 +341,8 @@ class _Grouping:
             of_refusals = "refused"
         members = (
             outcome_member,
-            *beside(refusals, of_refusals, rows.by),
-            *beside(refused_first, FIRST_REFUSAL, rows.by),
+            *alarm_members(refusals, of_refusals, rows.by),
+            *alarm_members(refused_first, FIRST_REFUSAL, rows.by),
             *without,
         )
         refusing = kind is OutcomeKind.REFUSAL

@@ -1,4 +1,4 @@
-"""How likely a system that treats everybody alike turns a test, or a session, red; Holm over a
+"""The chance that a system that treats everybody alike turns a test, or a session, red; Holm over a
 session's findings.
 
 Standard library only: the controller of a session loads no numpy. The chance is the rate that was
@@ -65,7 +65,9 @@ def _bound(alpha: float, *, confirmed: bool) -> float:
 
 
 def _twice(alpha: float) -> float:
-    """That a test is significant in the first sample at *alpha*, and in both samples at its share."""
+    """The chance that a test is significant in the first sample at *alpha*, and in both samples at
+    its share.
+    """
     normal = NormalDist()
     first, both = (normal.inv_cdf(1 - share * alpha / 2) for share in (1, CONFIRMED))
     # Given the statistic of both, that of the first is normal around it over √2, with variance one
@@ -77,7 +79,7 @@ def _twice(alpha: float) -> float:
 
 
 def of_session(chances: Iterable[float]) -> float:
-    """That at least one of several assertions raises the alarm about a fair system."""
+    """The chance that at least one of several assertions raises the alarm about a fair system."""
     return 1 - prod(1 - chance for chance in chances)
 
 

@@ -82,7 +82,7 @@ class Member:
         return table.difference
 
 
-def beside(metric: Metric | None, name: str, by: str) -> list[Member]:
+def alarm_members(metric: Metric | None, name: str, by: str) -> list[Member]:
     """Refusals or missing answers as a member of the family; none without any."""
     if metric is None:
         return []
@@ -98,7 +98,7 @@ def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]
     if not bool(missing.any()):
         return []
     everyone = np.ones(missing.size, dtype=np.bool_)
-    return beside(
+    return alarm_members(
         measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by
     )
 

@@ -52,7 +52,7 @@ _REPEATED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactTables:
-    """What :func:`ll144_tables` gives.
+    """The impact tables that :func:`ll144_tables` makes.
 
     ``tables`` has a DataFrame for ``sex``, ``race/ethnicity`` and ``sex × race/ethnicity``, a row a
     category in the order of the data: ``category``, ``applicants``, ``selected`` (those selected,

@@ -1,6 +1,4 @@
-"""What another tool recorded, as a table that every assertion takes: which of its columns says
-what.
-"""
+"""Logs of other tools as tables that every assertion takes, and the meaning of their columns."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a system says before it answers: requests that it declines at first, and disclaimers about
-itself.
-"""
+"""Requests that a system declines at first, and disclaimers about itself before it answers."""
 
 from __future__ import annotations
 
@@ -83,10 +81,10 @@ def _by_group(
     ):
         text = f"{group} {counts[group]:,} of {number:,}"
         if counts[group]:
-            ways = []
+            manners = []
             if how is not None:
-                ways = Counter(how[which & (groups == group)].tolist()).most_common()
-            named = ", ".join(f"{way} {count:,}" for way, count in ways)
+                manners = Counter(how[which & (groups == group)].tolist()).most_common()
+            named = ", ".join(f"{manner} {count:,}" for manner, count in manners)
             text += f" ({'; '.join(filter(None, [percent(counts[group] / number, 0), named]))})"
         parts.append(text)
     more = ""

@@ -51,10 +51,10 @@ LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDesign:
-    """What is assumed of an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of
+    """Assumptions about an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of
     labels), how many tests make up the *family*, and what a group is asked: *names* (one: a label)
-    in *templates*, *rows* replies a name,
-    *trials* in all."""
+    in *templates*, *rows* replies a name, *trials* in all.
+    """
 
     kind: OutcomeKind
     rate: float
@@ -319,7 +319,7 @@ def plan_sample(
             f"{number} are planned, so that as many of them pass"
         )
     if passing < LIKELY:
-        notes.append(f"to pass 80 % of equal pairs: {_ways(chosen, repetitions)}")
+        notes.append(f"to pass 80 % of equal pairs: {_enlargements(chosen, repetitions)}")
     return SamplePlan(
         kind=chosen.kind,
         outcome=chosen.assumed,
@@ -410,7 +410,7 @@ def _require_probabilities(**given: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
-    """What a design that stands can find out about one protected class.
+    """The power of a design that stands to find out about one protected class.
 
     ``power`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and
     ``can_fail`` say whether these verdicts are within reach at all; ``why`` says what keeps them
@@ -490,7 +490,7 @@ def assess_design(
     enough = here.trials >= minimum
     needs = ""
     if passing < LIKELY and not rough:
-        needs = _ways(here, told)
+        needs = _enlargements(here, told)
     why = {
         f"{here.trials} of at least {minimum} trials a group": not enough,
         "a single name or label a group: FAIL is capped at FLAG": here.labels,
@@ -509,7 +509,7 @@ def assess_design(
     )
 
 
-def _ways(here: PlannedDesign, repetitions: int) -> str:
+def _enlargements(here: PlannedDesign, repetitions: int) -> str:
     """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in
     words; no *repetitions* where they tell nothing."""
 
@@ -518,17 +518,17 @@ def _ways(here: PlannedDesign, repetitions: int) -> str:
         trials = int(here.trials * times * names / here.names)
         return passed(replace(here, names=names, rows=rows, trials=trials), ROUGH) >= LIKELY
 
-    ways = []
+    enlargements = []
     names = None
     if not here.labels:
         names = smallest(lambda k: likely(k, 1.0), here.names)
     if names is not None:
-        ways.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
+        enlargements.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
     unit = repetitions or here.templates
     times = smallest(lambda r: likely(here.names, r / unit), unit)
     if times is not None:
         more = math.ceil(here.templates * times / unit)
-        ways.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")
+        enlargements.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")
         if repetitions:
-            ways += [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"]
-    return ", or ".join(ways) or "nothing that could be asked"
+            enlargements += [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"]
+    return ", or ".join(enlargements) or "nothing that could be asked"

@@ -175,9 +175,10 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What a table is judged by: the level and its correction over *family_size* tests, what the
-    caller declared too small to matter, the minimum of trials a group, and what clusters, cases and
-    blocks are called."""
+    """The rule that a table is judged by: the level and its correction over *family_size* tests,
+    what the caller declared too small to matter, the minimum of trials a group, and what clusters,
+    cases and blocks are called.
+    """
 
     alpha: float = ALPHA
     correction: str = "bonferroni"
@@ -391,12 +392,12 @@ def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
     low = table.low[at]
     high = table.high[at]
     room = MARGIN - np.abs(table.effect[at])
-    ways = []
+    sizes = []
     if np.isfinite([low, high]).all() and bool(np.all(room > 0)):
-        ways.append(now * float(np.max(((high - low) / 2 / room) ** 2)))
+        sizes.append(now * float(np.max(((high - low) / 2 / room) ** 2)))
     if table.size[at] >= TRIVIAL and not table.trivial[at]:
-        ways += until_significant(now, float(table.p_value[at]), rule)
-    return needed(ways, now, noun)
+        sizes += until_significant(now, float(table.p_value[at]), rule)
+    return needed(sizes, now, noun)
 
 
 def until_significant(now: float, p: float, rule: Rule) -> list[float]:
@@ -414,11 +415,11 @@ def until_significant(now: float, p: float, rule: Rule) -> list[float]:
     return []
 
 
-def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
-    """The fewest units a group of several *ways* to decide, in words; None where none is within
+def needed(sizes: Sequence[float], now: int, noun: str) -> str | None:
+    """The fewest units a group of several *sizes* that decide, in words; None where none is within
     reach.
     """
-    finite = [way for way in ways if math.isfinite(way) and way < 1e7]
+    finite = [size for size in sizes if math.isfinite(size) and size < 1e7]
     if not finite:
         return None
     more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group"
@@ -621,10 +622,10 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
         half = float(table.difference_high[at] - table.difference_low[at]) / 2
         now, noun = units(table, at, rule)
         room = float(margin[at] - apart[at])
-        ways = []
+        sizes = []
         if math.isfinite(half) and room > 0:
-            ways = [now * (half / room) ** 2]
-        return undecided(Reason.PRECISION, needed(ways, now, noun))
+            sizes = [now * (half / room) ** 2]
+        return undecided(Reason.PRECISION, needed(sizes, now, noun))
 
     decisions = first_match(
         table,
@@ -698,9 +699,9 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
         if not np.isnan(table.p_cluster[at]):
             noun = rule.cluster_noun
         needs = None
-        for way in until_significant(units[at], table.p_value[at], rule):
-            if units[at] < way < 1e6:
-                needs = f"about {int(way) + 1:,} {noun} if the change stays as it is"
+        for size in until_significant(units[at], table.p_value[at], rule):
+            if units[at] < size < 1e6:
+                needs = f"about {int(size) + 1:,} {noun} if the change stays as it is"
         return undecided(Reason.PRECISION, needs, *notes)
 
     nothing = undecided(

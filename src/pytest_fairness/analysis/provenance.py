@@ -38,7 +38,7 @@ _NO_TURNS = "; strategies of several turns were not tried"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """What the columns of a table say of the system under test, and of how it was asked."""
+    """Facts in the columns of a table about the system under test, and about how it was asked."""
 
     rows: int
     endpoints: list[str]

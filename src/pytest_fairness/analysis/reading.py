@@ -1,6 +1,4 @@
-"""What an analysis is asked to compare, read off the table: the outcome as numbers and who stands
-where.
-"""
+"""Tables as an analysis reads them: the outcome as numbers, and the group of each row."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ _AT_RANDOM = (OutcomeKind.ORDINAL, OutcomeKind.BINARY, OutcomeKind.REFUSAL, Outc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """What a test makes of planted disparities and of none.
+    """The sensitivity of a test: the shares of planted disparities that it catches, and of false
+    alarms.
 
     ``caught`` maps each planted effect (d, on one group at a time) to the share of *copies* that
     came out FLAG or FAIL; ``missed`` to the groups on which it was missed at least once.

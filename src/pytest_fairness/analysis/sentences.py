@@ -128,7 +128,7 @@ def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a disparity is about: the outcome and its kind, the class, and what clusters, cases and
+    """The subject of a disparity: the outcome and its kind, the class, and what clusters, cases and
     blocks are called.
 
     ``groups`` are the results of the decider's own grouping by metric and group, ``pairs`` how many
@@ -415,7 +415,7 @@ class Subject:
         return f"{worse} is worse off than {better} {on}: {values}"
 
     def _apart(self, first: str, second: str, value: float, second_value: float) -> str:
-        """How two groups differ of which neither is worse off."""
+        """Say how two groups differ of which neither is worse off."""
         two = f"{first} and {second}"
         on = f"on {self.outcome}"
         if value == second_value:

@@ -342,8 +342,8 @@ class _Family:
 
 
 def _p_value(contrast: ArmContrast | None) -> float:
-    """That neither disparity is the larger. |a| < |b| where b − a and a + b have the same sign:
-    both have to be shown, each at the level (an intersection-union test; Berger 1982).
+    """The p-value for neither disparity being the larger. |a| < |b| where b − a and a + b have the
+    same sign: both have to be shown, each at the level (an intersection-union test; Berger 1982).
     """
     if contrast is None:
         return 1.0
@@ -513,13 +513,13 @@ def _needs(contrast: ArmContrast, family: _Family, units: int, noun: str) -> str
     change = contrast.change
     effect = abs(contrast.on_sd(contrast.change.mean))
     rule = Rule(alpha=family.alpha, family_size=len(family.p_values))
-    ways = []
+    sizes = []
     if effect >= TRIVIAL:
-        ways += until_significant(units, _p_value(contrast), rule)
+        sizes += until_significant(units, _p_value(contrast), rule)
     if effect < MARGIN:
         half = contrast.on_sd((change.interval(0.9)[1] - change.interval(0.9)[0]) / 2)
-        ways.append(units * (half / (MARGIN - effect)) ** 2)
-    enough = [math.ceil(way) for way in ways if way < 1e6]
+        sizes.append(units * (half / (MARGIN - effect)) ** 2)
+    enough = [math.ceil(size) for size in sizes if size < 1e6]
     if enough:
         return f"about {max(min(enough), units + 1):,} {noun} if the change stays as it is"
     return None

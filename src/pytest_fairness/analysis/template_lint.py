@@ -1,4 +1,4 @@
-"""What a template or a prompt gets wrong before any model is asked: names, pronouns, promises,
+"""Mistakes of a template or a prompt, found before any model is asked: names, pronouns, promises,
 idioms, slots, length.
 
 Phrases are data (``personas/lint.yaml`` and the lexicon); what takes more than a phrase is a rule

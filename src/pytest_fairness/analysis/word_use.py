@@ -1,4 +1,4 @@
-"""Which words follow a group: a table to look at, never a verdict."""
+"""Words that follow a group: a table to look at, never a verdict."""
 
 from __future__ import annotations
 

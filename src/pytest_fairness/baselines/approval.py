@@ -1,4 +1,4 @@
-"""Who approves, when, why, and at which commit; and when nobody may."""
+"""Approvals of baselines: by whom, when, why and at which commit; and when nobody may."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_JUSTIFICATION = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalPolicy:
-    """What the command line allows. The defaults compare and never write."""
+    """The approvals that the command line allows. The defaults compare and never write."""
 
     approve: bool = False
     justification: str = ""

@@ -1,5 +1,5 @@
-"""What an approval changed, as an entry for people: from which version to which, who, why, scores
-and warnings.
+"""Changes by an approval, as an entry for people: from which version to which, who, why, scores and
+warnings.
 """
 
 from __future__ import annotations

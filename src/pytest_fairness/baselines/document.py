@@ -1,5 +1,5 @@
-"""What an approved baseline holds, and its text: JSON that a person can compare line by line, read
-back strictly.
+"""The content of an approved baseline, and its text: JSON that a person can compare line by line,
+read back strictly.
 
 JSON and not YAML: nothing in it is executed, expanded or guessed (``no`` stays a string), and a
 duplicate key is an error.
@@ -41,8 +41,8 @@ def fingerprint(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprints:
-    """What a score was made of, so that a change since the approval can be named; an empty one is
-    unknown.
+    """Fingerprints of what a score was made of, so that a change since the approval can be named;
+    an empty one is unknown.
 
     ``endpoint`` and ``models`` (those that say they answered) are names, since people approve
     names; others digests.

@@ -27,7 +27,7 @@ Compare = Callable[["ScoreSummary"], Finding]
 
 
 class ApprovalRules(Protocol):
-    """What an approval makes of a comparison: :mod:`pytest_fairness.analysis.approvals`."""
+    """Functions that make findings of approvals: :mod:`pytest_fairness.analysis.approvals`."""
 
     def newly_approved(
         self, document: BaselineDocument, approval: Approval, *, replaces: bool

@@ -1,5 +1,4 @@
-"""What is done about a finding that turned a test red: ``mitigations.yaml`` in the project's
-folder.
+"""Remedies for findings that turned a test red: ``mitigations.yaml`` in the project's folder.
 
 An entry says which finding it answers, by the id that every report gives it or by the test that
 made it, what is done,

@@ -1,4 +1,6 @@
-"""What commands list: as a table, as CSV, as JSON; sorted, grouped, in the columns asked for."""
+"""Lists that commands print: as a table, as CSV, as JSON; sorted, grouped, in the columns asked
+for.
+"""
 
 from __future__ import annotations
 

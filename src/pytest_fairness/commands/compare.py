@@ -186,7 +186,7 @@ def _runs_to_compare(arguments: argparse.Namespace, endpoints: Sequence[str]) ->
 
 
 def _comparison_head(comparison: RunComparison) -> list[str]:
-    """Who is compared, and how many gaps became what."""
+    """The first lines: who is compared, and how many gaps became what."""
     from pytest_fairness.reports.escaping import wrapped
 
     lines: list[str] = []

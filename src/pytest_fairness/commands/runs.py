@@ -31,8 +31,8 @@ UNFINISHED, UNREADABLE = "unfinished", "unreadable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """What a line of the list says of a run; None for what is not known, because it did not finish
-    or is damaged.
+    """A run as a line of the list says it; None for what is not known, because it did not finish or
+    is damaged.
     """
 
     path: Path

@@ -1,1 +1,3 @@
-"""What to ask: name banks, labels, signals, personas, templates and the grids made of them."""
+"""Designs of what to ask: name banks, labels, signals, personas, templates and the grids made of
+them.
+"""

@@ -1,5 +1,5 @@
-"""Who is set against whom: groups of candidates from names, personas or whole résumés, and what
-each says.
+"""Candidates who are set against each other: groups of candidates from names, personas or whole
+résumés, and what each says.
 
 Candidates of the groups that stand at the same place make one tuple, the unit of evidence:
 candidate 3 of one group meets candidate 3 of every other.
@@ -220,7 +220,7 @@ def _kind_of(candidate: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Casting:
-    """Where names and words come from; ``wanted`` is how many names a group at most."""
+    """The source of names and words of candidates; ``wanted`` is how many names a group at most."""
 
     banks: Banks
     wanted: int

@@ -1,5 +1,4 @@
-"""What is wrong with source data: for ``names check``, ``personas check``, and for anyone's own
-folder.
+"""Mistakes in source data: for ``names check``, ``personas check``, and for anyone's own folder.
 
 Reading refuses what cannot be used at all. These checks look at what can be used and should not be:
 names that signal weakly or two groups, banks that differ in more than the group, matrices off their

@@ -417,7 +417,7 @@ class DrawnGrid:
                 _check_filled(template, unit, slots)
 
     def _check_places(self) -> None:
-        """What conveys a group has a place in every template."""
+        """Refuse a template without a place for what conveys a group."""
         name_slot = self.design.name_slot
         for template in self.design.templates:
             for unit in self.units:

@@ -398,8 +398,8 @@ def _sexes_in_turn(numbers: Sequence[int]) -> list[int]:
 
 
 def _round(left: Sequence[Sequence[NameEntry]], room: Counter[str]) -> list[int]:
-    """How many names of each sex a round gives: in turns, until a sex that has names *left* finds
-    no *room*.
+    """The number of names of each sex that a round gives: in turns, until a sex that has names
+    *left* finds no *room*.
     """
     needed = [0] * len(left)
     for sex in cycle(range(len(left))):

@@ -1,5 +1,4 @@
-"""How alike the texts of the groups, and of the arms, are in everything but the group: length and
-agreement.
+"""Parity of the texts of the groups, and of the arms, in all but the group: length and agreement.
 
 A longer prompt, or one whose grammar the swap broke, is a difference of its own. Nothing here is a
 verdict: it is what a reader of a finding wants to know of the texts behind it. A swap that changed

@@ -1,4 +1,4 @@
-"""How a group is conveyed: the conditions of a test, and the phrases (labels, stated ages,
+"""Signals that convey a group: the conditions of a test, and the phrases (labels, stated ages,
 birthplaces, holidays …).
 
 One file holds the labels of every class (``personas/labels.yaml``), one file a class its further

@@ -1,6 +1,4 @@
-"""What a test accepts as an answer, as the JSON schema that endpoints with structured output are
-sent.
-"""
+"""Answers that a test accepts, as a JSON schema that endpoints with structured output are sent."""
 
 from __future__ import annotations
 

@@ -234,8 +234,8 @@ def group_axis(name: str, value: object) -> GroupAxis:
 
 
 class Banks(NamedTuple):
-    """What names and words are drawn from: the shipped banks, with those of a project's ``personas``
-    *folder*.
+    """The banks that names and words are drawn from: the shipped ones, with those of a project's
+    ``personas`` *folder*.
     """
 
     folder: Path | None
@@ -249,7 +249,7 @@ class Banks(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Who stands in a unit: a name that is swapped in, a persona, both, or nobody."""
+    """The person in a unit: a name that is swapped in, a persona, both, or nobody."""
 
     swapped_in: Name | None
     persona: Persona | None
@@ -271,8 +271,8 @@ class Person(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What tells the person from others: the name swapped in, else the persona; empty for
-        nobody.
+        """The name or id that tells the person from others: the name swapped in, else the persona's
+        id; empty for nobody.
         """
         if self.swapped_in:
             return self.swapped_in.full
@@ -290,7 +290,7 @@ class Person(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, JSON]:
-        """What the table of trials says of the person beside the groups."""
+        """The columns about the person in the table of trials, beside the groups."""
         attributes: dict[str, JSON] = {}
         name = self.name
         if name and name.first and name.last:
@@ -336,8 +336,9 @@ class Combination(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """Where names and words come from, and how many names. ``slots`` are all that the templates
-    have, ``after_who`` those that go on with a sentence: "who {religion}".
+    """The crossing of classes and personas: where names and words come from, and how many names.
+    ``slots`` are all that the templates have, ``after_who`` those that go on with a sentence: "who
+    {religion}".
     """
 
     banks: Banks

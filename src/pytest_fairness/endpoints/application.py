@@ -280,7 +280,7 @@ _HeaderValue = str | int | float | FromEnvironment
 
 
 class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where in the body of a response the text of the reply stands, and what else is read there."""
+    """Paths in the body of a response to the text of the reply, and to what else is read there."""
 
     text: str
     finish_reason: str | None = None

@@ -49,7 +49,7 @@ _SKEW = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchState:
-    """How a batch stands at the provider, in whose own word its ``status`` is.
+    """The state of a batch at the provider, in whose own word its ``status`` is.
 
     ``failed`` says why it was not begun at all, ``full`` that only too much was waiting there,
     ``faults`` what is wrong with which line of the input (from 0). ``results`` are the addresses of
@@ -87,7 +87,7 @@ class BatchResult:
 
 
 class NotSettledError(Exception):
-    """Whether a batch was made cannot be known yet: one that may be it is still in progress."""
+    """Nobody can know yet whether a batch was made: one that may be it is still in progress."""
 
 
 class BatchApi:

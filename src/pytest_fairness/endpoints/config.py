@@ -1,5 +1,5 @@
-"""What an entry of ``endpoints.yaml`` says, whatever its type. Each type's own entry stands beside
-its endpoint.
+"""Entries of ``endpoints.yaml``: the keys of every type. Each type's own entry stands beside its
+endpoint.
 
 The format is that of the ISO 42001 test specification (§6.4). Keys are never in the file, only the
 names of variables that hold them. Which parameters may be sent is an allow-list,

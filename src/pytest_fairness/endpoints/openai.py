@@ -51,7 +51,7 @@ class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RemoteEndpoint:
-    """What is asked at an address. The bytes that are sent are ours."""
+    """An endpoint that is asked at an address. The bytes that are sent are ours."""
 
     simulated = False
     announces_leaving = True

@@ -1,4 +1,4 @@
-"""What passes between the engine and an endpoint: one request, one attempt, one reply or one
+"""Messages between the engine and an endpoint: one request, one attempt, one reply or one
 classified failure.
 
 An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never
@@ -54,8 +54,8 @@ def plain_messages(messages: Sequence[Message]) -> list[JSON]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut
-    from the URL.
+    """The exchange over the wire, verbatim but for secrets: headers by allow-list, user and query
+    cut from the URL.
 
     ``response_body`` holds the bytes as UTF-8 with ``surrogateescape``, so that they can be had
     back exactly; ``truncated`` says that the body was longer than the cap, or that the connection
@@ -95,9 +95,7 @@ class Reply:
 
 
 class Evidence(StrEnum):
-    """What is known of a failed attempt, and so what it may have cost and whether it may be
-    repeated.
-    """
+    """Evidence of a failed attempt: what it may have cost and whether it may be repeated."""
 
     NOT_SENT = "not_sent"  # no connection: free, may be repeated
     THROTTLED = (
@@ -164,7 +162,7 @@ FREE = Price(input_per_million=0.0, output_per_million=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How an endpoint may be asked: in a minute by all processes of a run together, and
+    """Limits on asking an endpoint: in a minute by all processes of a run together, and
     ``concurrency`` at once by each, instead of what the session says. None: no limit of its own.
 
     ``server_error_attempts`` is how often one turn may be asked where the server fails (500, 502,

@@ -37,8 +37,8 @@ _OUTCOMES = {
 
 @dataclass(slots=True, kw_only=True)
 class Waiting:
-    """Where a request is that was sent in a batch: the batch's tag, the request's identifier and
-    line in it, and what is reserved for it, in nano-dollars.
+    """The place of a request that was sent in a batch: the batch's tag, the request's identifier
+    and line in it, and what is reserved for it, in nano-dollars.
     """
 
     tag: str
@@ -166,7 +166,7 @@ class Conversation:
 
     @property
     def _statuses_of_attempts(self) -> list[Status | None]:
-        """What each attempt brought, None for nothing."""
+        """The status that each attempt brought, None for nothing."""
         return [attempt.status for attempt in self.endings]
 
     def give_up(self, status: Status, error: str | None) -> None:

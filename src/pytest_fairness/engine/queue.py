@@ -1,6 +1,4 @@
-"""What is to be asked, in which order, and the workers that draw from it on the engine's event
-loop.
-"""
+"""The queue of trials to ask, and the workers that draw from it on the engine's event loop."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class Relay(Pipeline):
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class StrategyTurns:
     """The turns of one conversation, by the name of its strategy, and the objections (a regular
     expression) that it answers.
     """
@@ -157,36 +157,38 @@ class Escalation:
 
     Each strategy is a fresh conversation, so that it does not inherit the refusals before it. Those
     that answer what the model objected to when it was first asked come first, the others in the
-    order of the rungs. ``usable`` says whether the last reply of a strategy is what was asked for;
-    ``version`` names what it goes by. The rungs hold the texts as they are sent for this cell.
+    order they stand in. ``usable`` says whether the last reply of a strategy is what was asked for;
+    ``version`` names what it goes by. They hold the texts as they are sent for this cell.
     """
 
-    rungs: tuple[Rung, ...]
+    strategies: tuple[StrategyTurns, ...]
     usable: Callable[[str], bool]
     version: str
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
-        rungs: list[JSON] = []
+        strategies: list[JSON] = []
         objections: dict[str, JSON] = {}
-        for rung in self.rungs:
-            rungs.append([rung.name, *rung.turns])
-            if rung.objections:
-                objections[rung.name] = rung.objections
-        identity: dict[str, JSON] = {"rungs": rungs, "usable": self.version}
+        for strategy in self.strategies:
+            strategies.append([strategy.name, *strategy.turns])
+            if strategy.objections:
+                objections[strategy.name] = strategy.objections
+        identity: dict[str, JSON] = {"rungs": strategies, "usable": self.version}
         if objections:
             identity["objections"] = objections
         return identity
 
-    def _in_order(self, replies: Sequence[str]) -> list[Rung]:
-        """Return the rungs as they are tried after the first *replies*."""
-        first, *others = self.rungs
+    def _in_order(self, replies: Sequence[str]) -> list[StrategyTurns]:
+        """Return the strategies as they are tried after the first *replies*."""
+        first, *others = self.strategies
         if len(replies) < len(first.turns):
             return [first, *others]
         objection = replies[len(first.turns) - 1][:_LONGEST_OBJECTION]
 
-        def unanswered(rung: Rung) -> bool:
-            return not (rung.objections and re.search(rung.objections, objection, re.IGNORECASE))
+        def unanswered(strategy: StrategyTurns) -> bool:
+            return not (
+                strategy.objections and re.search(strategy.objections, objection, re.IGNORECASE)
+            )
 
         return [first, *sorted(others, key=unanswered)]
 
@@ -194,26 +196,30 @@ class Escalation:
         self, cell: Cell, replies: Sequence[str], status: Status
     ) -> tuple[Message, ...] | None:
         start = 0
-        for rung in self._in_order(replies):
+        for strategy in self._in_order(replies):
             turn = len(replies) - start
-            if turn < len(rung.turns):
-                return conversation(cell.system, rung.turns, _spoken(replies[start:]))
+            if turn < len(strategy.turns):
+                return conversation(cell.system, strategy.turns, _spoken(replies[start:]))
             # Only the reply that was last has a status; the ones before it were not what was asked
             # for.
-            if turn == len(rung.turns) and status is Status.ANSWERED and self.usable(replies[-1]):
+            if (
+                turn == len(strategy.turns)
+                and status is Status.ANSWERED
+                and self.usable(replies[-1])
+            ):
                 return None
-            start += len(rung.turns)
+            start += len(strategy.turns)
         return None
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002
         replies = trial.replies
-        rungs = self._in_order(trial.replies)
-        level = len(rungs)
+        strategies = self._in_order(trial.replies)
+        level = len(strategies)
         name = "none"
         if trial.status is Status.ANSWERED and self.usable(replies[-1]):
-            ends = accumulate(len(rung.turns) for rung in rungs)
+            ends = accumulate(len(strategy.turns) for strategy in strategies)
             level = sum(end < len(replies) for end in ends)
-            name = rungs[level].name
+            name = strategies[level].name
         return {
             "requests": len(replies),
             "strategy": name,
@@ -225,7 +231,7 @@ class Escalation:
         """Return whether the plain request was declined; None where nobody knows."""
         if trial.threads:
             return trial.threads[0].status is Status.REFUSED
-        if len(trial.replies) > len(self.rungs[0].turns):
+        if len(trial.replies) > len(self.strategies[0].turns):
             return None
         if trial.status not in (Status.ANSWERED, Status.REFUSED):
             return None
@@ -236,19 +242,19 @@ class Escalation:
     ) -> tuple[Thread, ...]:
         threads: list[Thread] = []
         start = 0
-        for rung in self._in_order(replies):
-            answers = _spoken(replies[start : start + len(rung.turns)])
+        for strategy in self._in_order(replies):
+            answers = _spoken(replies[start : start + len(strategy.turns)])
             if start > len(replies):
                 break
             if not answers and ended in (Status.ANSWERED, Status.REFUSED):
                 break
-            messages = conversation(cell.system, (*rung.turns, ""), answers)
+            messages = conversation(cell.system, (*strategy.turns, ""), answers)
             status = ended
-            if len(answers) == len(rung.turns):
+            if len(answers) == len(strategy.turns):
                 status = statuses.get(start + len(answers) - 1, Status.ANSWERED)
                 messages = messages[:-1]
-            threads.append(Thread(strategy=rung.name, status=status, messages=messages))
-            start += len(rung.turns)
+            threads.append(Thread(strategy=strategy.name, status=status, messages=messages))
+            start += len(strategy.turns)
         if len(threads) == 1:  # the trial itself has it
             return ()
         return tuple(threads)

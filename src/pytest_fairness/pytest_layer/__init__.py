@@ -1,1 +1,3 @@
-"""What pytest sees: options, collection, fixtures, the session and its reports."""
+"""Parts of the package that pytest sees: options, collection, fixtures, the session and its
+reports.
+"""

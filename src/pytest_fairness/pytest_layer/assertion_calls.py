@@ -1,5 +1,4 @@
-"""What a test calls our assertions with, as far as its source says: what cannot be is found before
-anything is asked.
+"""Mistakes in a test's calls of our assertions, found in its source before anything is asked.
 
 Only a call that runs whatever happens is looked at, on ``trials`` as the fixture gave them, and
 only what stands there in letters, or in the parameters of the item. All else is left to the
@@ -393,7 +392,7 @@ def _instead(name: str, names: Collection[str]) -> str:
 
 
 class _Design:
-    """What the table of trials is going to look like."""
+    """The columns and classes that the table of trials is going to have."""
 
     def __init__(
         self, planned: Planned, tier: int, scorers: Callable[[], Mapping[str, Any]]

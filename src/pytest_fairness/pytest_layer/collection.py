@@ -422,7 +422,7 @@ def active_items(
 
 
 class Labels(NamedTuple):
-    """What a test is called in reports: its id, module and description, the controls that it is
+    """The labels of a test in reports: its id, module and description, the controls that it is
     evidence of with the strength of the evidence, and the justifications that stand at it.
     ``finding``: it is there to draw one, and does not judge by asserts of its own.
     """

@@ -1,6 +1,4 @@
-"""What a session is about to ask, what that costs and how long it takes, before the first call is
-paid for.
-"""
+"""Estimate of requests, cost and time of a session, before the first call is paid for."""
 
 from __future__ import annotations
 
@@ -103,7 +101,7 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
         return steps, steps
     ladder = [cell.turns]
     if isinstance(script, Escalation):
-        ladder = [rung.turns for rung in script.rungs]
+        ladder = [strategy.turns for strategy in script.strategies]
     tries = [_conversation(cell.system, turns) for turns in ladder]
     most = Requests()
     for requests in tries:
@@ -210,7 +208,7 @@ class _MeasuredCell(NamedTuple):
         script = entry.script
         how: Any = None
         if isinstance(script, Escalation):
-            how = script.rungs, script.version
+            how = script.strategies, script.version
         elif script is not None:
             how = repr(script.identity())
         # Not the texts themselves: those of a large suite would fill the memory.
@@ -236,7 +234,7 @@ def _measured(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestEstimate:
-    """What one test (at one tier and temperature) is going to ask of one endpoint.
+    """Estimate of the requests of one test, at one tier and temperature, to one endpoint.
 
     ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its
     own. ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they

@@ -1,5 +1,5 @@
-"""What a test can ask for. Override ``endpoint`` with any callable to make that the system under
-test.
+"""Fixtures that a test can ask for. Override ``endpoint`` with any callable to make that the system
+under test.
 """
 
 from __future__ import annotations

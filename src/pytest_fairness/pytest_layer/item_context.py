@@ -1,5 +1,5 @@
-"""What the assertions of an item are given while it runs: its policy, its baselines, the reasons for
-a FLAG, and the log of what they judge.
+"""The context of the assertions of an item while it runs: its policy, its baselines, the reasons
+for a FLAG, and the log of what they judge.
 """
 
 from __future__ import annotations

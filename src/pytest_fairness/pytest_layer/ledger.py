@@ -25,7 +25,7 @@ _WRITTEN = ("nodeid", "outcome", "message", "file", "line", "unjudged")
 
 @dataclass
 class Item:
-    """How one test ended: pytest's word for it, its message, its findings as they crossed, and
+    """The end of one test: pytest's word for it, its message, its findings as they crossed, and
     where it is written.
 
     ``unjudged``: what it asked for, where it concluded nothing. ``skipped_here``: by the plugin or

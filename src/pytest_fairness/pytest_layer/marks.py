@@ -1,5 +1,5 @@
-"""What makes a test a fairness test, and which fixtures it sees. Every session asks, so it costs
-next to nothing.
+"""Marks that make a test a fairness test, and the fixtures that it sees. Every session asks, so it
+costs next to nothing.
 """
 
 from __future__ import annotations

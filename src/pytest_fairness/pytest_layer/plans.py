@@ -1,4 +1,4 @@
-"""What a marker comes to: the cells of a grid or of a pairwise experiment, with the script that
+"""Plans that markers come to: the cells of a grid or of a pairwise experiment, with the script that
 each is asked by.
 """
 
@@ -16,7 +16,7 @@ from pytest_fairness.design.pairs import PairGrid, Prepared, Steps, other_candid
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
 from pytest_fairness.endpoints.protocol import Endpoint, takes_conversation
-from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
+from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell
 from pytest_fairness.runs.designs import Script
@@ -36,8 +36,8 @@ _KEPT = 10_000
 
 
 class MadeOnce(Generic[T]):
-    """What is made of the cells of a design, each once; of a design with more cells than a session
-    keeps, those that it was asked for first.
+    """A cache of what is made of the cells of a design, each once; of a design with more cells than
+    a session keeps, those that it was asked for first.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ def needs_one_message(entry: PlannedCell, endpoint: Endpoint) -> bool:
         return takes_one_text(endpoint)
     several = len(cell.turns) > 1
     if isinstance(script, Escalation):
-        several = any(len(rung.turns) > 1 for rung in script.rungs)
+        several = any(len(strategy.turns) > 1 for strategy in script.strategies)
     return several and not takes_conversation(endpoint)
 
 
@@ -144,9 +144,9 @@ def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None,
     return systems
 
 
-def _rungs_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[Rung]:
+def _strategies_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[StrategyTurns]:
     """Return the strategies of *ladder* that ask in one turn, in one message with the role."""
-    rungs = []
+    strategies_of_one_turn = []
     for strategy in ladder.strategies:
         turns = strategy.fill(entry.request, ladder.key)
         if len(turns) > 1:
@@ -154,8 +154,10 @@ def _rungs_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[Rung]:
         role = entry.role
         if strategy.own_role:
             role = None
-        rungs.append(Rung(strategy.name, (one_text(role, turns[0]),), strategy.objections))
-    return rungs
+        strategies_of_one_turn.append(
+            StrategyTurns(strategy.name, (one_text(role, turns[0]),), strategy.objections)
+        )
+    return strategies_of_one_turn
 
 
 @dataclass(frozen=True)
@@ -253,13 +255,13 @@ class PlannedGrid:
         if len(cell.turns) > 1:
             _refuse_turns_after_the_request(self.grid.turns, endpoint)
         if isinstance(script, Escalation) and self.ladder is not None:
-            rungs = _rungs_of_one_turn(entry, self.ladder)
-            if not rungs:
+            strategies = _strategies_of_one_turn(entry, self.ladder)
+            if not strategies:
                 raise _one_text_a_request(
                     endpoint, "strategies of several turns, the first of which would be lost"
                 )
-            direct = Rung(DIRECT, (one_text(entry.role, entry.request),))
-            script = replace(script, rungs=(direct, *rungs))
+            direct = StrategyTurns(DIRECT, (one_text(entry.role, entry.request),))
+            script = replace(script, strategies=(direct, *strategies))
         cell = replace(cell, system=None, turns=(one_text(entry.role, entry.request),))
         return replace(entry, cell=cell, script=script, one_message=True)
 
@@ -286,19 +288,21 @@ class PlannedGrid:
     ) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
-        rungs = [Rung(DIRECT, turns)]
+        strategies = [StrategyTurns(DIRECT, turns)]
         for strategy in ladder.strategies:
             before = established
             if strategy.own_role:
                 before = ()
-            rungs.append(
-                Rung(
+            strategies.append(
+                StrategyTurns(
                     strategy.name,
                     (*before, *strategy.fill(prompt, ladder.key, other)),
                     strategy.objections,
                 )
             )
-        return Escalation(rungs=tuple(rungs), usable=self.usable[0], version=self.usable[1])
+        return Escalation(
+            strategies=tuple(strategies), usable=self.usable[0], version=self.usable[1]
+        )
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """*frame* of the trials as the test gets it."""

@@ -1,6 +1,5 @@
-"""What a session with fairness tests starts with: how much it asks, of whom, for how much and how
-long; if it may; what the project puts in the place of what ships; and what its designs can never
-decide.
+"""The start of a session with fairness tests: how much it asks, of whom, for how much and how long;
+if it may; what the project puts in the place of what ships; and what its designs can never decide.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the report of a fairness test shows: an error of ours where the test made it, the sentence of
-a finding first, and nothing that a terminal would obey.
+"""Texts in pytest's report of a fairness test: an error of ours where the test made it, the
+sentence of a finding first, and nothing that a terminal would obey.
 
 A model's reply in an assertion message is enough to lose a failing test: execnet cannot send a lone
 surrogate to xdist's controller, the worker stops reporting, and pytest exits 0 (pytest-xdist#843).

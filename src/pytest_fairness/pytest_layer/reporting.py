@@ -1,5 +1,5 @@
-"""What a session writes down: its manifest, at its end findings.json and report.html, a few lines
-in the terminal.
+"""Records that a session writes: its manifest, at its end findings.json and report.html, a few
+lines in the terminal.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
 
 def write_reports(
     store: RunStore,
-    book: Ledger,
+    ledger: Ledger,
     context: RunContext,
     mitigations: Sequence[Mitigation] = (),
     *,
@@ -223,13 +223,20 @@ def write_reports(
     if (findings := run / "findings.json").exists():  # of a session before this one: none are lost
         number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
         findings.rename(run / f"findings-{number}.json")
-    for item in book.items.values():
+    for item in ledger.items.values():
         item.message = recorded_text(item.message, root)
-    left = left_standing(store, book, context)
+    left = left_standing(store, ledger, context)
     log_conclusions(
-        store, book, context, left, **facts, **{FINISHED: end}, notes=notes, mitigations=mitigations
+        store,
+        ledger,
+        context,
+        left,
+        **facts,
+        **{FINISHED: end},
+        notes=notes,
+        mitigations=mitigations,
     )
-    concluded = with_standing(book.to_dict(), left)
+    concluded = with_standing(ledger.to_dict(), left)
     results = write_results(
         run, {**store.manifest(), **facts, FINISHED: end}, concluded, mitigations
     )
@@ -249,11 +256,11 @@ def write_reports(
     )
 
 
-def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[StandingJudgement]:
+def left_standing(store: RunStore, ledger: Ledger, context: RunContext) -> list[StandingJudgement]:
     """The judgements of earlier sessions, and of the run that is replayed, that this session did
     not answer. Raises StoreError.
     """
-    counts = {nodeid: len(item.encoded) for nodeid, item in book.items.items()}
+    counts = {nodeid: len(item.encoded) for nodeid, item in ledger.items.items()}
     recording = context.recording
     replayed = []
     if recording is not None:
@@ -263,7 +270,7 @@ def left_standing(store: RunStore, book: Ledger, context: RunContext) -> list[St
 
 def log_conclusions(
     store: RunStore,
-    book: Ledger,
+    ledger: Ledger,
     context: RunContext,
     left: Sequence[StandingJudgement],
     *,
@@ -279,7 +286,7 @@ def log_conclusions(
     about = manifest
     if number != 1:
         about = (manifest.get("resumed") or [manifest])[-1]
-    for item in book.items.values():
+    for item in ledger.items.values():
         ended = {name: getattr(item, name) for name in ("nodeid", *ITEM)}
         store.append({"type": OUTCOME, "session": number, **ended, "findings": len(item.encoded)})
     for standing in left:
@@ -293,7 +300,7 @@ def log_conclusions(
             "type": ENDED,
             "session": number,
             **facts,
-            "missing": book.missing,
+            "missing": ledger.missing,
             "planned": sha256_of_json(manifest.get("planned", [])),
             "endpoint": about["settings"]["endpoint"],
             "mitigations": [msgspec.to_builtins(entry) for entry in mitigations],
@@ -375,19 +382,22 @@ def report_to_github(run: Path, context: RunContext, environment: Mapping[str, s
     return lines
 
 
-def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
+def orphans(folder: Path, root: Path, ledger: Ledger) -> list[str]:
     """A line for each approved baseline that no test of a whole session claims; nothing is ever
     deleted.
     """
     used = set()
-    for finding in book.findings:
+    for finding in ledger.findings:
         baseline = finding.details.get("baseline")
         if isinstance(baseline, dict):
             used.add(str(baseline["file"]).rpartition("/")[2])
     # A test that failed may have done so before it asked for its baseline: it keeps what it has.
-    finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
+    finished = [item.nodeid for item in ledger.items.values() if item.outcome == "passed"]
     orphans_ = find_orphans(
-        BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used
+        BaselineFolder(folder, anchor=root),
+        collected=ledger.collected,
+        finished=finished,
+        used=used,
     )
     return [
         f"  unclaimed baseline {name}: {why}; if it is of no use, git rm it"

@@ -1,4 +1,4 @@
-"""How a session ended, and the last lines in the terminal."""
+"""The end of a session, and the last lines in the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(slots=True, kw_only=True)
 class SessionEnd:
-    """What the end of a session has come to.
+    """Outputs and troubles of a session's end, and its lines in the terminal.
 
     ``outputs``: where each output of the run is, once they are written. ``trouble``: why they could
     not be written. ``not_notified``: a line for each notifier that failed. ``annotations``: lines

@@ -1,4 +1,4 @@
-"""How findings reach the controller: as one string on the test report.
+"""Transport of findings to the controller: one string on the test report.
 
 A report crosses from a pytest-xdist worker as it is, and survives the worker's death; what a worker
 hands over at its end does not. :func:`attach` puts the findings on the report where the test ran,

@@ -1,6 +1,4 @@
-"""What the ``trials`` and ``cell`` fixtures do: pull the replies of a grid from the run, asking for
-those missing.
-"""
+"""The ``trials`` and ``cell`` fixtures: they pull replies from the run, and ask for the others."""
 
 from __future__ import annotations
 
@@ -225,8 +223,8 @@ class TrialSource:
         *,
         trials: int,
     ) -> RecordedDesign | None:
-        """What the test asks of *endpoint*, logged once a session and process; None for a second
-        sample, which belongs to no collected test and is asked as it comes.
+        """Return the design that the test asks of *endpoint*, logged once a session and process;
+        None for a second sample, which belongs to no collected test and is asked as it comes.
 
         Raises UsageError where a resumed run asked otherwise before.
         """
@@ -601,8 +599,8 @@ def _last_prompt(entry: PlannedCell, trial: Trial) -> str | None:
     script = entry.script
     if isinstance(script, Escalation):
         turns: list[str] = []
-        for rung in script.rungs:
-            turns += rung.turns
+        for strategy in script.strategies:
+            turns += strategy.turns
         return turns[max(1, min(sent, len(turns))) - 1]
     if not isinstance(script, Pipeline) or sent >= len(entry.cell.turns):
         return None

@@ -1,5 +1,5 @@
-"""What an auditor asks beside the findings: what was done about them, who accepted what, and since
-when.
+"""Sections for an auditor beside the findings: what was done about them, who accepted what, and
+since when.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What has changed from one run to another, finding by finding."""
+"""Changes from one run to another, finding by finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pytest_fairness.words import listed
 
 
 class Change(StrEnum):
-    """What became of a finding, the worst first. An alarm is a FLAG or a FAIL."""
+    """Kinds of change of a finding since another run, the worst first. An alarm is a FLAG or a
+    FAIL.
+    """
 
     NEW = "new"  # an alarm that the earlier run did not raise
     WORSE = (
@@ -136,15 +138,15 @@ def _has_grown(before: PairResult, after: PairResult) -> bool:
     """
     if after.verdict is Verdict.PASS or before.metric != after.metric:
         return False
-    ways = {(after.group_1, after.group_2): 1, (after.group_2, after.group_1): -1}
-    way = ways.get((before.group_1, before.group_2))
+    signs = {(after.group_1, after.group_2): 1, (after.group_2, after.group_1): -1}
+    sign = signs.get((before.group_1, before.group_2))
     ends = (before.effect_low, before.effect_high, after.effect_low, after.effect_high)
     numbers = [end for end in ends if end is not None and isfinite(end)]
-    if way is None or len(numbers) < len(ends):
+    if sign is None or len(numbers) < len(ends):
         return False
     side = -1
     if after.effect > 0:
         side = 1
     then = [side * end for end in numbers[:2]]
     now = [side * end for end in numbers[2:]]
-    return min(now) > max(way * end for end in then)
+    return min(now) > max(sign * end for end in then)

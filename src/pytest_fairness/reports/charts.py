@@ -508,7 +508,7 @@ def _forest_heading(heading: str, y: float) -> tuple[list[str], float]:
 
 
 def _forest_in_words(heading: str, lines: Iterable[Sequence[ForestRow]]) -> str:
-    """What a reader who sees no picture is told of one part."""
+    """The words on one part for a reader who sees no picture."""
     shown = []
     for some in lines:
         for row in some:
@@ -634,7 +634,7 @@ def _course(rows: Sequence[ForestRow], across: Sequence[float], up: AxisScale) -
 
 
 def _grid_over_time(chart: OverTime, up: AxisScale, left: float) -> list[str]:
-    """What lies behind the course: the band, the grid and the lines of reference."""
+    """The background of the course: the band, the grid and the lines of reference."""
     behind = []
     if chart.band is not None:
         start = up.at(chart.band[1])

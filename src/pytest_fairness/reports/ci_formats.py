@@ -31,7 +31,7 @@ _BRACKET = re.compile(r"[\[\]\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What a reader of the code should see at a test: a finding that is no PASS, or how a test
+    """A remark for a reader of the code, at a test: a finding that is no PASS, or how a test
     without one failed.
 
     ``id`` is the same from run to run; ``rule`` is the assertion, or ``test``.

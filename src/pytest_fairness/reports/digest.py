@@ -200,8 +200,9 @@ def pull_request_page(
     printed: Sequence[str] = (),
     most: int = MOST_OF_A_PULL_REQUEST,
 ) -> Page:
-    """Whether the run failed, its *changes* *since* another run, the worst findings, what else went
-    wrong, and the lines that suites have *printed*: at most *most* of each.
+    """The page for a pull request: whether the run failed, its *changes* *since* another run, the
+    worst findings, what else went wrong, and the lines that suites have *printed*: at most *most*
+    of each.
     """
     sections = []
     if changes is not None:
@@ -531,7 +532,9 @@ def answered(results: RunResults, entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _headline(results: RunResults) -> str:
-    """How many findings there are, of which verdict, and whether they are simulated or replayed."""
+    """The headline: how many findings there are of each verdict, and whether they are simulated or
+    replayed.
+    """
     head = f"fairness: {counted_findings(results)}"
     if nothing := nothing_judged(results):
         head += f", {nothing}"
@@ -586,7 +589,7 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
     sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
     notes: list[str] = []
     if finding.verdict is not Verdict.PASS:
-        notes = _beside(finding)
+        notes = _acceptance(finding)
     elif finding.pairs:
         short = (formatting.headline(finding), formatting.effect_words(finding), about)
         sentence, about = ", ".join(filter(None, short)), ""
@@ -604,7 +607,7 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
     )
 
 
-def _beside(finding: Finding) -> list[str]:
+def _acceptance(finding: Finding) -> list[str]:
     """Return what stands beside a finding that is no PASS: why it is accepted, or no worse."""
     notes = [*formatting.reasons(finding), formatting.session_line(finding)]
     if justified := formatting.justification_line(finding):

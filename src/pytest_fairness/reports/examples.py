@@ -63,8 +63,8 @@ def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[Log
 
 @dataclass(slots=True)
 class Examples:
-    """What became of each group's trials, and the first of each status and template, in the order
-    shown.
+    """Examples of what became of each group's trials: their counts, and the first of each status
+    and template, in the order shown.
 
     ``counted``: how many there are, were answered, refused, left without a reply to score
     (``unanswered``), and asked more than once (``retried``). ``endings``: each way to end that is

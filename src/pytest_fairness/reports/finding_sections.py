@@ -82,7 +82,7 @@ def finding_section(
     about = identity
     if nodeid:
         about = f"{identity} · {nodeid}"
-    parts = [*_beside(finding), *_figures(finding, judged)]
+    parts = [*_requirement_and_terms(finding), *_figures(finding, judged)]
     if judged is not None and replies is not None:
         parts.append(_matched(finding, judged, replies))
     parts += _reached(finding)
@@ -115,12 +115,12 @@ def _chips(finding: Finding) -> Iterator[str]:
         yield f"{formatting.PLAIN_RECIPE}: {literal}"
 
 
-def _beside(finding: Finding) -> Iterator[Part]:
-    """Yield what the test requires, and what stands beside the verdict."""
+def _requirement_and_terms(finding: Finding) -> Iterator[Part]:
+    """Yield what the test requires, and the terms on which the verdict stands."""
     if finding.description:
         # The name of a test is a claim, which would acquit beside a FAIL.
         yield f"What the test requires: {shortened(finding.description, 600)}"
-    beside = facts(
+    terms = facts(
         {
             "Justified": formatting.justification_line(finding),
             "Why not more": "; ".join(formatting.reasons(finding)),
@@ -129,8 +129,8 @@ def _beside(finding: Finding) -> Iterator[Part]:
             "Controls": formatting.controls_line(finding),
         }
     )
-    if beside.rows:
-        yield beside
+    if terms.rows:
+        yield terms
 
 
 def _figures(finding: Finding, judged: JudgedTable | None) -> Iterator[Part | None]:

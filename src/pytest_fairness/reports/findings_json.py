@@ -58,7 +58,7 @@ _RUN = (
 
 
 class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test has asked that concluded nothing: so many ``trials`` for so many US dollars, and
+    """Trials of a test that concluded nothing: so many ``trials`` for so many US dollars, and
     ``unpriced`` ones beside; ``dropped`` are comparisons that it made and did nothing with.
     """
 
@@ -69,7 +69,7 @@ class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one test ended: pytest's own word, its message, and the places of its findings in
+    """The result of one test: pytest's own word, its message, and the places of its findings in
     ``findings``.
 
     ``file``, from the project's root on, and ``line``, from 1, are where the test is written, as
@@ -338,11 +338,11 @@ def _read(path: Path, _state: tuple[int, ...]) -> RunResults:
 def write_results(
     run_dir: Path,
     manifest: Mapping[str, Any],
-    book: Mapping[str, Any],
+    ledger: Mapping[str, Any],
     mitigations: Sequence[Mitigation] = (),
 ) -> RunResults:
     """Write ``findings.json`` of a run: what :func:`conclude` makes of it. Raises StoreError."""
-    results = conclude(run_dir, manifest, book, mitigations)
+    results = conclude(run_dir, manifest, ledger, mitigations)
     save_results(results, run_dir)
     return results
 
@@ -350,17 +350,17 @@ def write_results(
 def conclude(
     run_dir: Path,
     manifest: Mapping[str, Any],
-    book: Mapping[str, Any],
+    ledger: Mapping[str, Any],
     mitigations: Sequence[Mitigation] = (),
 ) -> RunResults:
-    """The results of a run from its *manifest*, the ledger's *book* (items, findings, missing) and
+    """The results of a run from its *manifest*, the *ledger* (items, findings, missing) and
     what is done about findings (*mitigations*).
 
     Trials are counted from the run's own logs. Findings are adjusted across the session: each
     p-value, what the session's alpha makes of it, and how likely a fair system would have turned
     the session red.
     """
-    results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
+    results = RunResults.from_dict({**ledger, "schema": SCHEMA, "run": _run(run_dir, manifest)})
     alpha = results.run["parameters"].get("session_alpha")
     outcomes = [results.maker_of(at).outcome for at in range(len(results.findings))]
     # A test that is expected to fail cannot turn the session red by its alarm.

@@ -1,5 +1,5 @@
-"""How severe the findings are by what was tested, of one run or of several: each model on each
-class, each module in each tier, by the worst verdict and the largest effect.
+"""Heat maps of how severe the findings are, by what was tested, of one run or of several: each
+model on each class, each module in each tier, by the worst verdict and the largest effect.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a finding was judged from, for whoever wants to see it: the mean of each name, and matched
-replies.
+"""Tables that a finding was judged from, for whoever wants to see them: the mean of each name, and
+matched replies.
 
 Two replies are matched where all but the person is the same: template, context and repetition, and
 the place of the two names in their groups' lists, which the design pairs. They are chosen by a rule
@@ -247,7 +247,7 @@ class JudgedTable:
                     same.append(column)
         return same, classes
 
-    def beside(
+    def side_by_side(
         self, finding: Finding, matches: Matches, at: int, replies: Sequence[str], called: str
     ) -> SideBySide:
         """Two *replies*, matched at a place, with their scores, names and the words in which they
@@ -358,8 +358,8 @@ def _cut(reply: str) -> str:
 
 
 class JudgedTables:
-    """What the findings of a run were judged from, as far as its files tell; unchecked, as all that
-    a report shows.
+    """Tables that the findings of a run were judged from, as far as its files tell; unchecked, as
+    all that a report shows.
     """
 
     def __init__(self, run_dir: Path, wanted: Container[tuple[str, int]] | None = None) -> None:
@@ -419,7 +419,7 @@ def matched_replies(
             texts_ = replies(texts)
             texts = list(map(texts_.get, texts))
         if all(isinstance(text, str) for text in texts):
-            shown.append(judged.beside(finding, matches, at, texts, called))
+            shown.append(judged.side_by_side(finding, matches, at, texts, called))
     if shown:
         return (matches, shown)
     return None

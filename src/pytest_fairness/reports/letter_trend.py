@@ -24,8 +24,8 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class LettersOfRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``letters.json`` says of one run, as far as it is followed; ``run`` is the id of the
-    run.
+    """The figures of one run in ``letters.json``, as far as they are followed; ``run`` is the id of
+    the run.
     """
 
     endpoint: str

@@ -1,4 +1,4 @@
-"""What a notebook shows of a finding, which calls these: a card, a picture, a page, tables."""
+"""Views of a finding in a notebook, which calls these: a card, a picture, a page, tables."""
 
 from __future__ import annotations
 

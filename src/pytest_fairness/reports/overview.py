@@ -1,5 +1,5 @@
-"""What a reader of the report sees first: did the session fail and why, what needs a decision, a
-line a finding.
+"""The first things a reader of the report sees: did the session fail and why, what needs a
+decision, a line a finding.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ def _trouble(item: ItemResult) -> str:
 
 
 class SessionVerdict(NamedTuple):
-    """What a session came to: ``tone`` and heading of its first box, and why in a sentence or two."""
+    """The verdict on a session: ``tone`` and heading of its first box, and why in a sentence or
+    two.
+    """
 
     tone: Literal["failed", "undecided", "nothing", "passed"]
     heading: str
@@ -388,8 +390,8 @@ def _day(text: object) -> datetime.date | None:
 
 
 def _until(finding: Finding, today: datetime.date | None) -> Entry:
-    """When the justification of *finding* ends; marked where that is soon after *today*, the day of
-    the run.
+    """The last day of the justification of *finding*; marked where that is soon after *today*, the
+    day of the run.
     """
     given = (finding.justification or {}).get("expiry")
     end = _day(given)

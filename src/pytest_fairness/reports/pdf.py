@@ -333,7 +333,7 @@ class _Drawing:
         return characters
 
     def _footer(self) -> None:
-        """Where the page belongs, in its lower margin."""
+        """Write in the lower margin where the page belongs."""
         self._pdf.set_y(-13)
         self._font(7.5, colour=_GREY)
         words = self._spelt(f"Run {self._run} · page {self._pdf.page_no()}")

@@ -43,7 +43,8 @@ _CELL = ("cell", "arm", "tier", "signal", "repetition")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunComparison:
-    """Which of several *sides* is fairer on what: each but the first is compared with the first.
+    """Comparison of which of several *sides* is fairer on what: each but the first is compared with
+    the first.
 
     ``sides`` says of each which runs and endpoints it stands for; ``changes`` has every two groups
     that were compared, the worst for the later side first; ``left_out`` says what was not compared,
@@ -216,7 +217,9 @@ class _Entry:
 
 
 class _Judged:
-    """What a run judged, an entry for each endpoint, and what was sent in each of its trials."""
+    """The judgements of a run, each an entry for every endpoint, and what was sent in each of its
+    trials.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,5 +1,5 @@
-"""What an auditor needs to know of a run: who was asked what, how it was judged, and that nothing
-was changed since.
+"""Sections about a run for an auditor: who was asked what, how it was judged, and that nothing was
+changed since.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def systems_section(results: RunResults, run_dir: Path) -> Section | None:
 def _system_facts(
     endpoint: Mapping[str, Any], answered: Mapping[str, int], parameters: Iterable[str]
 ) -> dict[str, Any]:
-    """What is known of *endpoint*, as it is recorded; empty values are not shown."""
+    """Facts known about *endpoint*, as it is recorded; empty values are not shown."""
     identity = dict(endpoint.get("identity") or {})
     defaults = {
         **(identity.pop("parameters", None) or {}),

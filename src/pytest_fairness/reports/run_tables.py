@@ -51,8 +51,8 @@ def open_run(run: str | os.PathLike[str] = "last", *, check: bool = True) -> Run
 
 
 class RunTables:
-    """What a run asked and concluded, a pandas DataFrame each, made from its folder when first
-    asked for.
+    """Trials, findings, groups and pairs of a run, a pandas DataFrame each, made from its folder
+    when first asked for.
 
     ``trials`` has a row a trial, ``findings`` a row a finding with its id as the index, ``groups``
     and ``pairs`` those of all findings under each other. ``manifest`` is ``manifest.json``,

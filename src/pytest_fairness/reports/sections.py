@@ -123,13 +123,13 @@ class Printed(Spec, tag="printed", frozen=True):
 
 
 class Counts(Spec, tag="counts", frozen=True):
-    """How many findings there are of each verdict."""
+    """Counts of the findings of each verdict."""
 
     rows: tuple[tuple[Verdict, int], ...]
 
 
 class Statements(Spec, tag="statements", frozen=True):
-    """What was concluded, side by side: each a section's heading, sentence and verdict.
+    """Conclusions side by side: each a section's heading, sentence and verdict.
 
     ``more`` says how many others there are.
     """
@@ -139,7 +139,7 @@ class Statements(Spec, tag="statements", frozen=True):
 
 
 class Dialogue(Spec, tag="dialogue", frozen=True):
-    """What was asked and answered, verbatim: who speaks, and the text. What the model said is a
+    """Questions and answers, verbatim: who speaks, and the text. What the model said is a
     ``reply``.
     """
 
@@ -213,7 +213,7 @@ Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all a
 
 
 class Banner(Spec, frozen=True):
-    """What has to be read before anything else: ``about`` in a word or two, and the ``words``."""
+    """A notice to read before anything else: ``about`` in a word or two, and the ``words``."""
 
     kind: Literal["note", "missing", "simulated", "replayed"]
     about: str

@@ -68,7 +68,7 @@ def post(
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What was meant for Slack goes nowhere else."""
+    """A handler that follows no redirection: a message for Slack goes nowhere else."""
 
     def redirect_request(self, *_args: Any, **_named: Any) -> None:
         return None

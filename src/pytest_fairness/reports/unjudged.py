@@ -1,5 +1,5 @@
-"""What a session asked and concluded nothing from, in words: tests without a finding, and why tests
-were skipped.
+"""Tests of a session that concluded nothing, in words: those without a finding, and why tests were
+skipped.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ _MOST = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """What deriving a finding came to: ``same``, or not, or None where it cannot be derived;
+    """The result of deriving a finding: ``same``, or not, or None where it cannot be derived;
     ``about`` says more.
     """
 
@@ -141,8 +141,8 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
 
 
 def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -> None:
-    """What was asked is what the trial's key was made of, and what was read is what the attempts
-    brought.
+    """Check that each trial asked what its key was made of, and that its replies are those that the
+    attempts brought.
     """
     attempts = _Attempts(reader)
     engines = {digest: record["endpoint"]["identity"] for digest, record in reader.engines.items()}
@@ -169,7 +169,9 @@ def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -
 
 
 class _Attempts:
-    """What each attempt of a run brought: of each text its hash, since a run may hold a million."""
+    """The texts that each attempt of a run brought: of each its hash, since a run may hold a
+    million.
+    """
 
     def __init__(self, reader: RunReader) -> None:
         self._brought: dict[str, set[tuple[int, int]]] = defaultdict(set)
@@ -446,15 +448,15 @@ def _check_conclusions(
 ) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
     run = {**results.run}
-    book = results.to_dict()
+    ledger = results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
-    again = conclude(run_dir, manifest, book, entries)
+    again = conclude(run_dir, manifest, ledger, entries)
     wrong = _within("findings.json", _differences(to_json(run), to_json(again.run), "run"))
     written = json.loads((run_dir / NAME).read_bytes())
     # Else of an earlier version, which is read otherwise.
-    if written.get("schema") == book["schema"]:
-        unlike = _differences(written, json.loads(json.dumps(book)), "")
+    if written.get("schema") == ledger["schema"]:
+        unlike = _differences(written, json.loads(json.dumps(ledger)), "")
         wrong += _within("findings.json", unlike)
     for number, finding, other in zip(results.ids, results.findings, again.findings, strict=True):
         mine = to_json(finding.details.get("session"))

@@ -1,1 +1,1 @@
-"""What is on disk: the run's folder, its verbatim records, its account."""
+"""Runs on disk: the folder, its verbatim records, its account."""

@@ -169,12 +169,12 @@ def _fails_a_test(finding: Mapping[str, Any]) -> bool:
     return verdict == "FAIL" or (verdict == "FLAG" and not finding.get("justification"))
 
 
-def with_standing(book: Mapping[str, Any], left: Sequence[StandingJudgement]) -> dict[str, Any]:
-    """The *book* of a session (items, findings, missing) with the judgements *left* behind its own,
-    marked with where they were judged.
+def with_standing(ledger: Mapping[str, Any], left: Sequence[StandingJudgement]) -> dict[str, Any]:
+    """The *ledger* of a session (items, findings, missing) with the judgements *left* behind its
+    own, marked with where they were judged.
     """
-    items = list(book["items"])
-    findings = list(book["findings"])
+    items = list(ledger["items"])
+    findings = list(ledger["findings"])
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for standing in left:
         judged_in = standing.judged_in
@@ -184,7 +184,7 @@ def with_standing(book: Mapping[str, Any], left: Sequence[StandingJudgement]) ->
         finding = dict(standing.judgement.finding)
         details = {**finding.get("details", {}), "judged_in": judged_in}
         findings.append({**finding, "details": details, "nodeid": test})
-    return {**book, "items": [*items, *entries.values()], "findings": findings}
+    return {**ledger, "items": [*items, *entries.values()], "findings": findings}
 
 
 def sha256_of_json(value: JSON) -> str:

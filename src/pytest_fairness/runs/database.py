@@ -70,7 +70,7 @@ _KEY = re.compile("[0-9a-f]{64}")
 
 
 class Operation(msgspec.Struct):
-    """What is done in one transaction. It raises FairnessError before it has written anything."""
+    """Work for one transaction. It raises FairnessError before it has written anything."""
 
     writes: ClassVar[bool] = True
     #: Answered before the commit: what it leads to is not done before a later operation is on the

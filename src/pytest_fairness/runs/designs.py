@@ -1,4 +1,4 @@
-"""What a test asked, in a few lines of the log: so that a resumed, replayed or merged run can name
+"""Designs of tests, in a few lines of the log: so that a resumed, replayed or merged run can name
 what has changed.
 
 The content key of a trial says *whether* it is the same trial; it cannot say why it is not. The
@@ -21,7 +21,7 @@ from pytest_fairness.runs.lines import plain
 
 
 class Script(Protocol):
-    """What a trial sends, request by request."""
+    """The script of a trial: what it sends, request by request."""
 
     @property
     def endpoints(self) -> Sequence[Endpoint | None]:
@@ -82,8 +82,8 @@ class PlannedTrial:
 
 
 class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="design"):
-    """What one test asks one system. ``part`` tells several samples of one test apart, ``session``
-    who wrote this.
+    """The design by which one test asks one system. ``part`` tells several samples of one test
+    apart, ``session`` who wrote this.
 
     ``templates`` maps each template to the digest of its text, ``texts`` to the text, ``systems``
     are the system prompts, the first ones where each cell has its own; ``prompts`` and ``cell_ids``

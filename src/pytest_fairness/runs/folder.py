@@ -1,5 +1,6 @@
-"""Where runs lie: `.fairness/runs/2026-02-28-001/`, one folder a run, the same for all processes of
-a session."""
+"""Folders of runs: `.fairness/runs/2026-02-28-001/`, one folder a run, the same for all processes
+of a session.
+"""
 
 from __future__ import annotations
 

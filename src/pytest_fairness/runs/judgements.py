@@ -52,7 +52,7 @@ _LONGEST = 2**31
 
 
 class ScoreFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the outcome of a judgement: as an :class:`Outcome`, without the values.
+    """Facts about the outcome of a judgement: those of an :class:`Outcome`, without the values.
 
     ``scorer`` is the fingerprint of the scorer, empty for a column of the table.
     """

@@ -119,8 +119,8 @@ def unpriced(endpoint: str, cap: float) -> str:
 
 
 class Account(NamedTuple):
-    """What the processes of a run have spent, and what they have reserved for calls under way, in
-    nano-dollars.
+    """The account of a run: what its processes have spent, and have reserved for calls under way,
+    in nano-dollars.
     """
 
     settled: int = 0

@@ -1,5 +1,5 @@
-"""How the text of a record is put away: compressed, and what an earlier record of its writer says
-not once more.
+"""Packing of the texts of records: compressed, and what an earlier record of its writer says not
+once more.
 
 A record that is like others is packed with one of them as the dictionary; an attempt and a trial
 with the attempts before it, whose requests and replies they repeat. The hash of a record is that of

@@ -93,7 +93,7 @@ class Find(Operation):
 
 
 class RunRecords:
-    """What is read alike of a run that is written and of one that is over."""
+    """The records of a run, read alike while it is written and when it is over."""
 
     def ask(self, operation: Operation) -> Any:
         """Return what comes of *operation*. Raises what it raises, and StoreError."""
@@ -357,8 +357,8 @@ _NOT_NEXT = "a record is missing, was added or moved: it does not follow the one
 
 
 class Heads:
-    """How far the records of each writer reach, held against what the manifest of *directory* says
-    of them.
+    """Checks of the records of each writer, to the last, against what the manifest of *directory*
+    says.
 
     *over*: a run that has come to its end has no more records than it had then. ``reached`` has the
     end of each log, by the name of the file into which it is exported, ``notes`` what a crash left

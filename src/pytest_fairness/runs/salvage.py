@@ -82,8 +82,8 @@ class Lost(NamedTuple):
 
 @dataclass(slots=True)
 class Salvage:
-    """What came of it: the new run, how many records and finished trials it holds, and what was
-    lost.
+    """The result of a salvage: the new run, how many records and finished trials it holds, and what
+    was lost.
     """
 
     directory: Path = Path()

@@ -44,7 +44,7 @@ _WRITER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What became of a claim: *mine* to ask now, each with the records of earlier attempts at it,
+    """The trials of a claim: *mine* to ask now, each with the records of earlier attempts at it,
     and *busy* ones that another living process is asking. Those in neither are finished.
     """
 
@@ -54,8 +54,8 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Which trials of earlier sessions are asked again though they are finished: *unknown* ones,
-    and *errors* that cost nothing.
+    """The finished trials of earlier sessions that are asked again: *unknown* ones, and *errors*
+    that cost nothing.
     """
 
     unknown: bool = False

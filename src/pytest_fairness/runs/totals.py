@@ -13,8 +13,8 @@ _ASKED_AGAIN = (Status.UNKNOWN, Status.ERROR)
 
 
 class RunTotals:
-    """What the trials of a run add up to; *models* are those that its endpoints were asked for, by
-    the endpoints' names.
+    """Sums over the trials of a run; *models* are those that its endpoints were asked for, by the
+    endpoints' names.
 
     A trial that failed and was asked again has a record of each attempt: the last one counts, whose
     cost is of both.

@@ -52,7 +52,7 @@ _OF_TWO = (r"the\s+(?:former|first)", r"the\s+(?:latter|second)")
 
 
 class ChoiceStatus(StrEnum):
-    """What a reply to a choice comes to."""
+    """The status of a reply to a choice."""
 
     CHOSEN = "chosen"
     NEITHER = "neither"
@@ -409,7 +409,7 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
     named = mentions.find(text)
     if not named:
         return _of_nobody_listed(text)
-    if not _READ.filler.sub("", _beside(text, named)):
+    if not _READ.filler.sub("", _without_names(text, named)):
         return _only_named(text, named, lead)
     if _READ.nobody.fullmatch(text):
         return _of_nobody(text)
@@ -454,7 +454,7 @@ def _place_of(label: str) -> int:
     return ord(label.upper()) - 64
 
 
-def _beside(text: str, named: Sequence[_Mention]) -> str:
+def _without_names(text: str, named: Sequence[_Mention]) -> str:
     """Return *text* without what is *named* in it."""
     rest = []
     end = 0

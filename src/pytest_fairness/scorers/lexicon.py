@@ -329,7 +329,7 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Use(NamedTuple):
-    """What a phrase is: ``match``, ``near``, ``not_near`` or ``unless`` of a term, or one of the
+    """The use of a phrase: ``match``, ``near``, ``not_near`` or ``unless`` of a term, or one of the
     list ``@name``.
     """
 
@@ -439,7 +439,7 @@ class _Phrases:
 
 @dataclass(slots=True)
 class _Sightings:
-    """Where phrases stand in the plain form of a text, by what they are used for."""
+    """Places of phrases in the plain form of a text, by what they are used for."""
 
     matches: list[tuple[int, int, _Use]] = field(default_factory=list)
     #: The sentences that hold a phrase.

@@ -184,8 +184,8 @@ def _scorer_of(
 def unknown_outcome(
     outcome: str, columns: Iterable[Any], scorers: Iterable[str], argument: str = "outcome"
 ) -> str:
-    """That *outcome* is none of *columns* and *scorers*, with the one that is meant, or all where
-    none is close.
+    """A message that *outcome* is none of *columns* and *scorers*, with the one that is meant, or
+    all where none is close.
     """
     columns = list(map(str, columns))
     scorers = list(scorers)
@@ -199,7 +199,7 @@ def unknown_outcome(
 
 
 class _Row(NamedTuple):
-    """What a scorer is given of one row of the table; ``label`` is what the index calls it."""
+    """One row of the table as a scorer is given it; ``label`` is what the index calls it."""
 
     reply: Any
     given: Mapping[str, Any]

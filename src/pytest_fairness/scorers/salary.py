@@ -50,7 +50,7 @@ _MOST = 200  # amounts in one reply: a longer list of money is no suggestion
 
 
 class SalaryStatus(StrEnum):
-    """What a reply to a question about pay comes to."""
+    """The status of a reply to a question about pay."""
 
     SALARY = "salary"
     CURRENCY = "currency"  # an amount, but not in US dollars

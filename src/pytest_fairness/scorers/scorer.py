@@ -148,7 +148,7 @@ def _source(function: Any) -> str:
 
 
 class Declared(TypedDict, total=False):
-    """What a function is declared to be: the fields of :class:`Scorer` with a default."""
+    """The declaration of a function as a scorer: the fields of :class:`Scorer` with a default."""
 
     kind: OutcomeKind | str | None
     unit: str

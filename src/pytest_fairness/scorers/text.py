@@ -1,5 +1,5 @@
-"""What scorers share: one plain form of a text, the JSON object in a reply, words masked, and
-agreement of readings.
+"""Helpers that scorers share: one plain form of a text, the JSON object in a reply, words masked,
+and agreement of readings.
 """
 
 from __future__ import annotations

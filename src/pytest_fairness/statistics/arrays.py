@@ -43,7 +43,7 @@ class Coded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """Who stands where: one entry a row of the frame.
+    """Group, cluster and block of each row of the frame.
 
     ``cluster_name`` and ``block_name`` are the columns, ``None`` where each row is its own cluster,
     or all rows are one block, ``cluster_labels`` what the clusters are called. ``parts`` are first

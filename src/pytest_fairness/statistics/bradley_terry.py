@@ -1,4 +1,4 @@
-"""How strong is each group when chosen against the others, and what does the position add?
+"""Bradley-Terry strengths: of each group when chosen against the others, and of the position.
 
 Between two: Bradley–Terry (1952) with a first-position term (Davidson & Beaver 1977), as a binomial
 logit: logit P(first-listed is chosen) = position + strength(first) − strength(second). Among

@@ -309,7 +309,7 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
 
 
 class Removals:
-    """What leaves with each unit: R rows, one a unit and stratum that it stands in.
+    """Removals of one unit each: R rows, one a unit and stratum that it stands in.
 
     A removal has the number of its unit; in a paired comparison that of the unit on side 0, and the
     mate leaves with it. ``removal`` and ``stratum`` have length R, ``row`` says to which of them

@@ -1,4 +1,4 @@
-"""How far apart two groups' outcomes are: Hedges g of cluster means, d of Cliff's δ, cumulative
+"""Effect sizes between two groups' outcomes: Hedges g of cluster means, d of Cliff's δ, cumulative
 odds; each with its jackknife.
 
 The mean and the rank speak of different things: one outlying reply moves the mean and hardly a

@@ -1,4 +1,4 @@
-"""How often a design finds a difference, and how often it passes where there is none, before
+"""Power of a design: how often it finds a difference, and passes where there is none, before
 anything is paid for.
 
 Pairs of groups are drawn with a fixed seed and compared as the run compares them. Only what decides

@@ -1,5 +1,4 @@
-"""How often each group is selected over many pairs: intervals and tests that know whose win is
-whose loss.
+"""Selection rates of groups over many pairs: intervals and tests that know whose win is whose loss.
 
 A trial is one piece of evidence about two groups at once, and a name stands in many trials. So a
 rate, or a difference of two, is a sum over trials, and its error comes from the sums over *sets of
@@ -67,8 +66,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is independent of each other, as codes of the rows: sets of names, or the names of the
-    two candidates; under a ``count`` of two there is nothing to estimate an error from."""
+    """The units that are independent of each other, as codes of the rows: sets of names, or the
+    names of the two candidates; under a ``count`` of two there is nothing to estimate an error
+    from.
+    """
 
     codes: tuple[Ints, ...]
     count: int

@@ -1,5 +1,5 @@
-"""What is planted in the simulated endpoint, and chance: a bias on the d scale, effects of names,
-refusals.
+"""Effects that are planted in the simulated endpoint, and chance: a bias on the d scale, effects of
+names, refusals.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a reader takes from a prompt: the person in it and the groups that the text conveys, and
-what is asked for.
+"""Prompts as the simulated endpoint reads them: the person in it, the groups that the text conveys,
+and what is asked for.
 
 Only the text counts. The signals that come with a request are a glossary of surface strings, not a
 statement about the person: a string that does not occur in the text (because it was scrubbed, say)

@@ -1,4 +1,4 @@
-"""What is associated with a person: the rank of what is chosen, and the words that are written."""
+"""Associations with a person: the rank of what is chosen, and the words that are written."""
 
 from __future__ import annotations
 

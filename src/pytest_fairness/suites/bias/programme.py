@@ -21,8 +21,8 @@ ALPHA = 0.05
 
 
 class Conveyance(NamedTuple):
-    """How a class is conveyed: its groups, the signal, and whether its words go on with a sentence
-    after *who*.
+    """The conveyance of a class: its groups, the signal, and whether its words go on with a
+    sentence after *who*.
     """
 
     groups: Mapping[str, Sequence[str]]
@@ -101,19 +101,19 @@ def programme(
     """
     left_out = set(without)
     each = {}
-    for number, (label, way) in enumerate(SIGNALS.items(), start=first):
+    for number, (label, conveyance) in enumerate(SIGNALS.items(), start=first):
         protected_class = label.partition("-")[0]
         if label in left_out or protected_class in left_out:
             continue
         who = ""
-        if way.after_who:
+        if conveyance.after_who:
             who = f", who {{{protected_class}}},"
         each[label] = {
             "id": f"{test}-{number:03}",
             "template": {key: text.replace(WHO, who) for key, text in template.items()},
-            "groups": way.groups,
-            "signal": way.signal,
-            "names": way.names,
+            "groups": conveyance.groups,
+            "signal": conveyance.signal,
+            "names": conveyance.names,
         }
     usual = {"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all"}
     return pytest.mark.fairness_grid(each=each, **{**usual, **design})

@@ -1,3 +1,3 @@
-"""What surrounds a system: its data, its explanations, who oversees it, how it drifts, and on whom
+"""Governance of a system: its data, its explanations, who oversees it, how it drifts, and on whom
 it depends.
 """

@@ -43,7 +43,7 @@ MOST = 0.5
 
 
 class CanaryReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was asked and answered, word for word."""
+    """A prompt and its reply, word for word."""
 
     prompt: str
     reply: str

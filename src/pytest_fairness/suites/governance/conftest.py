@@ -34,7 +34,7 @@ FILE = "governance.yaml"
 
 
 class GovernanceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say, by module of the programme."""
+    """The options of ``governance.yaml``, by module of the programme."""
 
     data: DataOptions = DataOptions()
     transparency: TransparencyOptions = TransparencyOptions()

@@ -1,4 +1,4 @@
-"""How scores and verdicts drift over runs: control charts of each comparison's level and gaps, and
+"""Drift of scores and verdicts over runs: control charts of each comparison's level and gaps, and
 of its verdicts.
 """
 
@@ -51,7 +51,7 @@ MOST_PICTURES = 12
 
 
 class MonitoringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``monitoring``.
+    """The options of ``governance.yaml`` under ``monitoring``.
 
     ``least_runs``: fewer decide nothing. ``since``: the first run of the charts, to start them anew
     after an alarm was looked into. ``false_alarm_every``: without any drift, all charts of a test
@@ -70,9 +70,9 @@ class MonitoringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 @dataclass(frozen=True, kw_only=True)
 class ChartLimits:
-    """Where charts raise the alarm, and how many runs that takes on average: ``arl_0`` one chart
-    without drift, both ways of looking together, ``arl_1`` the CUSUM after a shift of one standard
-    deviation.
+    """Limits at which charts raise the alarm, and the number of runs that takes on average:
+    ``arl_0`` one chart without drift, both ways of looking together, ``arl_1`` the CUSUM after a
+    shift of one standard deviation.
     """
 
     k: float
@@ -171,8 +171,8 @@ class RunDrift:
             "gap": f"the gap of {series.of}",
             "alarms": "the share of alarms",
         }[series.what]
-        way = {"value": "a single value", "cusum": "the CUSUM"}[chart.by]
-        noticed = f"{way} passes its limit in run {series.runs[chart.alarm]}"
+        rule = {"value": "a single value", "cusum": "the CUSUM"}[chart.by]
+        noticed = f"{rule} passes its limit in run {series.runs[chart.alarm]}"
         since = series.runs[chart.change]
         return f"{name} has changed since run {since}, {self._figures()}; {noticed}"
 
@@ -301,7 +301,7 @@ def _within(finding: Finding) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Monitored:
-    """What one finding is about: the series of a comparison, or of an endpoint's verdicts, of the
+    """The subject of one finding: the series of a comparison, or of an endpoint's verdicts, of the
     same runs; ``findings`` are those that they are made of, ``latest`` the newest.
     """
 
@@ -312,7 +312,7 @@ class Monitored:
 
     @property
     def runs(self) -> int:
-        """How many runs have a figure."""
+        """The number of runs that have a figure."""
         if self.series:
             return len(self.series[0].runs)
         return 0

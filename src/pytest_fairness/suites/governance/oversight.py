@@ -1,4 +1,4 @@
-"""Whether what was found was decided, by whom, and in time: from the project's own files alone."""
+"""Decisions about findings, by whom, and whether in time: from the project's own files alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NO_RUN = "run the fairness tests first (pytest -m fairness), then this test agai
 
 
 class OversightOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``oversight``.
+    """The options of ``governance.yaml`` under ``oversight``.
 
     ``run``: the run whose findings are judged, by id, or ``last`` for the newest whatever it
     tested; without it the newest, and nothing passes while alarms of earlier runs were not tested
@@ -64,7 +64,7 @@ class OversightOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 @dataclass(frozen=True, kw_only=True)
 class OversightRecord:
-    """What the project's files say: its past runs, and what was decided of them by ``today``."""
+    """The record in the project's files: past runs, and what was decided of them by ``today``."""
 
     past: PastRuns
     options: OversightOptions
@@ -585,7 +585,7 @@ def unexpired(record: OversightRecord) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Excuse:
-    """What excuses a finding or a warning, since when, where that is said, and until when."""
+    """An excuse for a finding or a warning: since when, where that is said, and until when."""
 
     what: str
     since: datetime.date | None

@@ -1,6 +1,4 @@
-"""How far personas, name banks and a dataset are like a declared population, and whom they leave
-out.
-"""
+"""Likeness of personas, names and a dataset to a declared population, and whom they leave out."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class DataOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``data``.
+    """The options of ``governance.yaml`` under ``data``.
 
     ``dataset``: a CSV file at the project's root, a row a person. ``columns``: protected class →
     column, where it is not called like the class. ``groups``: class → value in the file → group.
@@ -283,8 +281,8 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
     """Return whether each class of the programme can be asked about: by personas, by names, or by
     words for two groups.
     """
-    ways = {name: _ways_to_ask(name, matrix, banks, signals) for name in CLASSES}
-    missing = [name for name, kinds in ways.items() if not kinds]
+    signal_kinds = {name: _kinds_of_signal(name, matrix, banks, signals) for name in CLASSES}
+    missing = [name for name, kinds in signal_kinds.items() if not kinds]
     empty = []
     for first, second in combinations(CROSSED, 2):
         groups = [(persona.groups[first], persona.groups[second]) for persona in matrix]
@@ -296,22 +294,24 @@ def classes_covered(matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -
     words = f"all {len(CLASSES)} classes of the programme can be asked about, each by two or more groups"
     if missing:
         words = f"nothing conveys {listed(missing)}: add words in personas/signals, or names"
-    verdict = judge_counts(map(len, ways.values()), at_least=1)
-    details: dict[str, JSON] = {"ways": {name: list(kinds) for name, kinds in ways.items()}}
+    verdict = judge_counts(map(len, signal_kinds.values()), at_least=1)
+    details: dict[str, JSON] = {"ways": {name: list(kinds) for name, kinds in signal_kinds.items()}}
     return _counted(verdict, words, details, notes=notes)
 
 
-def _ways_to_ask(name: str, matrix: PersonaMatrix, banks: NameBanks, signals: Signals) -> list[str]:
-    """What conveys two or more groups of the class *name*."""
-    ways = []
+def _kinds_of_signal(
+    name: str, matrix: PersonaMatrix, banks: NameBanks, signals: Signals
+) -> list[str]:
+    """The kinds of signal that convey two or more groups of the class *name*."""
+    kinds = []
     if len({persona.groups.get(name) for persona in matrix}) > 1:
-        ways.append("personas")
+        kinds.append("personas")
     if name in banks.protected_classes:
-        ways.append("names")
+        kinds.append("names")
     for kind in signals.kinds_of(name):
         if len(signals.groups(name, kind)) > 1:
-            ways.append(kind)
-    return ways
+            kinds.append(kind)
+    return kinds
 
 
 def _thin_pairs(pairs: Iterable[tuple[str, str]], least: int) -> list[str]:
@@ -346,7 +346,7 @@ def name_banks_suffice(banks: NameBanks) -> Finding:
 
 
 def _fewer(sizes: Iterable[tuple[str, int]], least: int, article: str = "") -> str:
-    """Which groups have fewer names than *least*, in words."""
+    """The groups that have fewer names than *least*, in words."""
     few = [f"{group} ({n})" for group, n in sizes if n < least]
     return f"{listed(few)}: fewer names than {article}{least}"
 

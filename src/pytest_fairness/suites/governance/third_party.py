@@ -1,4 +1,4 @@
-"""Whether provider and model stay what was declared: who answered, with which fingerprint and
+"""Checks that provider and model stay as declared: who answered, with which fingerprint and
 parameters. How they answer is for :mod:`~pytest_fairness.suites.governance.canary`.
 """
 
@@ -35,7 +35,7 @@ _FINGERPRINT = "system_fingerprint"
 
 
 class ThirdPartyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``third_party``.
+    """The options of ``governance.yaml`` under ``third_party``.
 
     ``declared`` and ``fingerprints``: endpoint → the models that may answer, and the fingerprints,
     as the provider names them. ``since``: the first run that is looked at. ``canary``: endpoint → a
@@ -306,8 +306,8 @@ def _moved(runs: Sequence[ServiceInRun]) -> Iterator[str]:
 
 @dataclass(kw_only=True)
 class ServiceLog:
-    """What the log of a run says of one endpoint: fingerprints, how many requests carried each
-    parameter as it was meant to be sent, and which the provider refused.
+    """The facts about one endpoint in the log of a run: fingerprints, how many requests carried
+    each parameter as it was meant to be sent, and which the provider refused.
     """
 
     fingerprints: Counter[str] = field(default_factory=Counter)
@@ -318,7 +318,7 @@ class ServiceLog:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """How many requests lack each parameter that one of them lacks."""
+        """The number of requests that lack it, by parameter, where any does."""
         missing = self.meant - self.carried
         return dict(sorted(missing.items()))
 

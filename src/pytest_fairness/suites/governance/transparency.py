@@ -1,4 +1,4 @@
-"""Whether replies explain themselves by job-related criteria, and to all groups alike."""
+"""Explanations in replies: by job-related criteria, and to all groups alike."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _FEWEST = 50
 
 
 class TransparencyOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``governance.yaml`` may say under ``transparency``. ``explained``: the least share of
+    """The options of ``governance.yaml`` under ``transparency``. ``explained``: the least share of
     replies that name a criterion of the request as their reason.
     """
 

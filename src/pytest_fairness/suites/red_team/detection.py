@@ -18,7 +18,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseReading:
-    """What the lexicon found in a case after a mutation: ``missed`` and ``false_alarms`` are
+    """The reading of a case by the lexicon after a mutation: ``missed`` and ``false_alarms`` are
     categories.
     """
 

@@ -187,7 +187,9 @@ def _wrong(document: Document, key: str, why: str) -> UsageError:
 
 
 def _check_texts(document: Document, key: str, value: Any) -> None:
-    """That a list, or a mapping to texts, has something in it, no empty text, and nothing twice."""
+    """Check that a list, or a mapping to texts, has something in it, no empty text, and nothing
+    twice.
+    """
     if isinstance(value, dict):
         _check_filled(document, key, list(value.values()))
         return
@@ -353,7 +355,7 @@ def _scrubbed_at(document: Document, endpoint: str, scrubbed: Arm) -> Arm:
 def _check(
     document: Document, made: Configuration, ready: Mapping[str, Arm], entries: Mapping[str, Any]
 ) -> None:
-    """That the signals and the arms make sense together."""
+    """Check that the signals and the arms make sense together."""
     try:
         conditions(made.signals)
     except UsageError as error:
@@ -379,7 +381,9 @@ def _as_arms(arms: Iterable[str | Arm], ready: Mapping[str, Arm]) -> Iterator[Ar
 
 
 def _check_compared(document: Document, arms: Iterable[Arm]) -> None:
-    """That an arm shows the texts as they were: what scrubbing does cannot be seen without them."""
+    """Check that an arm shows the texts as they were: what scrubbing does cannot be seen without
+    them.
+    """
     scrubbing: list[str] = []
     for arm in arms:
         if arm.steps:
