@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -324,6 +325,15 @@ def test_too_little_to_matter_is_no_pass_where_the_ratio_is_uncertain():
     assert judge_ratio(impact_ratio(92, 100, 98, 100), 0.2, alpha=0.05).verdict is Verdict.PASS
     undecided = judge_ratio(replace(ratio, x_low=85, x_high=90), 0.01, alpha=0.05)
     assert (undecided.verdict, undecided.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+
+
+def test_a_table_without_a_single_decision_is_undecided():
+    """No pair of groups is left to compare."""
+    frame = pd.DataFrame({"group": ["a"] * 100 + ["b"] * 100, "hired": [None] * 200})
+    finding = analyze_four_fifths(frame, "hired", "group", cluster=None)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.pairs == ()
+    assert "no two groups of group with decisions" in finding.sentence
 
 
 def test_tables_of_a_file_are_judged(tmp_path):

@@ -196,15 +196,16 @@ class PairTable:
         strata = None
         if self.strata is not None:
             strata = self.strata._replace(pair=places[self.strata.pair])
-        return replace(
-            self._each(self, padded), first=pairs.first, second=pairs.second, strata=strata
-        )
+        return self._each(self, padded, first=pairs.first, second=pairs.second, strata=strata)
 
     def _each(
-        self, other: Self, change: Callable[[NDArray[Any], NDArray[Any], object], NDArray[Any]]
+        self,
+        other: Self,
+        change: Callable[[NDArray[Any], NDArray[Any], object], NDArray[Any]],
+        **fields_: Any,
     ) -> Self:
         """Every column as *change* makes it of this table's, the *other*'s and what stands for
-        nothing.
+        nothing; *fields_* take the place of others at once, since columns are as long as ``first``.
         """
         columns: dict[str, Any] = {
             name.name: change(
@@ -215,7 +216,7 @@ class PairTable:
         beside = {
             name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()
         }
-        return replace(self, **columns, beside=beside)
+        return replace(self, **columns, beside=beside, **fields_)
 
 
 _COLUMNS = tuple(field for field in fields(PairTable) if "missing" in field.metadata)
