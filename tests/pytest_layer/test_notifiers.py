@@ -133,7 +133,7 @@ def test_slack_is_sent_a_fail_and_nothing_else(
     assert body["text"] == "Fairness: 1 FAIL (simulated)"
     text = json.dumps(body["blocks"], ensure_ascii=False)
     assert "*FAIL* [planted, simulated]: Black is worse off than white on sentiment" in text
-    assert f"run {project.last.name} · endpoint planted" in text
+    assert f"run {project.last.name} · 160 trials · endpoint planted" in text
     for file in project.path.rglob("*"):
         assert file.is_dir() or b"correcthorsebattery" not in file.read_bytes()
     assert "correcthorsebattery" not in f"{result.stdout}{result.stderr}"

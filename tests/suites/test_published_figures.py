@@ -125,15 +125,16 @@ def test_table_2():
     (arm,) = results_of(
         as_trials(frame), {"white": {"race": "white"}, "black": {"race": "black"}}
     ).arms
-    (pair,), (outcome,) = arm.pairs, arm.outcomes
+    (pair,) = arm.preference.pairs
+    (outcome,) = arm.outcomes
     assert pair.binomial_p == pytest.approx(2.2159484076408504e-07, rel=1e-9)
     assert (pair.group_1, pair.share.n, pair.share.count) == ("black", 157, 46)
     assert arm.equal_shares.corrected == pytest.approx(26.910828025477706, rel=1e-9)
     assert arm.equal_shares.p_value == pytest.approx(2.1306185674941522e-07, rel=1e-9)
     assert arm.equal_shares.plain == pytest.approx(2 * 26.910828025477706, rel=1e-9)
-    assert (outcome.counts["neither"], outcome.asked) == (TREATED_ALIKE, 1323)
-    assert arm.verdict is Verdict.FLAG
-    assert "white is chosen over black in 70.7 %" in arm.sentence
+    assert (outcome.counts["neither"], outcome.trials) == (TREATED_ALIKE, 1323)
+    assert arm.preference.verdict is Verdict.FLAG
+    assert "white is chosen over black in 70.7 %" in arm.preference.sentence
     strengths = {one.group: one.value for one in arm.strengths.groups}
     assert strengths["white"] == pytest.approx(np.log(111 / 46), abs=0.01)
 
