@@ -61,15 +61,10 @@ def floor(name: str) -> int:
     return next(height for height, rooms in enumerate(FLOORS) if name in rooms)
 
 
-#: A finding shows itself in a notebook, where people look for ``to_html`` and ``plot`` on the object;
-#: it imports what it is shown with when it is shown. The one arrow that points up.
-SHOWN_BY = ("pytest_fairness.model", "pytest_fairness.reports.notebook")
-
-
 @cache
 def imports(module: str) -> set[str]:
     """What *module* imports, lazily and for a type checker included; of this package, the modules
-    themselves. Without :data:`SHOWN_BY`.
+    themselves.
     """
     found = set()
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
@@ -78,8 +73,6 @@ def imports(module: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             found.update(name if name in MODULES else node.module for name in names)
-    if module == SHOWN_BY[0]:
-        found.remove(SHOWN_BY[1])
     return found - {module}
 
 

@@ -167,6 +167,7 @@ def __getattr__(name: str) -> object:
         return import_module("importlib.metadata").version("pytest-fairness")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module(f"{__name__}.reports")  # hands findings what they are shown with
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'asserts')}"), name)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -490,9 +490,7 @@ class Finding:
         ``share_LABEL`` for each label of a categorical outcome; for pairs, what stands in
         ``statistics``, a column each. Raises UsageError.
         """
-        from pytest_fairness.reports.notebook import finding_frame
-
-        return finding_frame(self, of)
+        return _presenter().finding_frame(self, of)
 
     def plot(self, of: str | None = None) -> Any:
         """The picture of the ``groups`` or of the ``pairs`` (of the first there is, if not said),
@@ -501,23 +499,17 @@ class Finding:
         Its ``svg`` is text, its ``save(path)`` writes it. Raises UsageError where there is nothing
         to draw.
         """
-        from pytest_fairness.reports.notebook import finding_picture
-
-        return finding_picture(self, of)
+        return _presenter().finding_picture(self, of)
 
     def to_html(self) -> str:
         """A whole page about this finding alone, as in the report: without script, loading nothing."""
-        from pytest_fairness.reports.notebook import finding_page
-
-        return finding_page(self)
+        return _presenter().finding_page(self)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: badge, sentence, groups and their picture, in styles of
         their own.
         """
-        from pytest_fairness.reports.notebook import finding_html
-
-        return finding_html(self)
+        return _presenter().finding_html(self)
 
     def to_dict(self) -> dict[str, JSON]:
         """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses
@@ -545,3 +537,30 @@ class Finding:
                 notes=tuple,
             )
         )
+
+
+class Presenter(Protocol):
+    """A presenter of findings to a reader. It lies in a room above, which hands it in with
+    :func:`present_with`.
+    """
+
+    def finding_frame(self, finding: Finding, of: str) -> pd.DataFrame: ...
+
+    def finding_picture(self, finding: Finding, of: str | None) -> Any: ...
+
+    def finding_page(self, finding: Finding) -> str: ...
+
+    def finding_html(self, finding: Finding) -> str: ...
+
+
+def _absent() -> Presenter:
+    raise RuntimeError("nothing is there to show a finding with: import pytest_fairness.reports")
+
+
+_presenter: Callable[[], Presenter] = _absent
+
+
+def present_with(load: Callable[[], Presenter]) -> None:
+    """Let findings be shown by what *load* gives, which is called when one is first shown."""
+    global _presenter  # noqa: PLW0603 - handed in once, when the room of the reports is first imported
+    _presenter = load

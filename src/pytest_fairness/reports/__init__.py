@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from pytest_fairness.model import Presenter, present_with
+
 if TYPE_CHECKING:
     from pytest_fairness.reports.changes import FindingChange
     from pytest_fairness.reports.charts import Bars, Forest, ForestRow, OverTime, Reference
@@ -63,3 +65,13 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'sections')}"), name)
+
+
+def _notebook() -> Presenter:
+    from pytest_fairness.reports import notebook
+
+    return notebook
+
+
+# A finding shows itself, and lies below: what it is shown with is imported when one is.
+present_with(_notebook)
