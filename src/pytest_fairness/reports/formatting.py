@@ -148,7 +148,7 @@ def effect_words(finding: Finding) -> str:
     if pair is None:
         return NOTHING
     if finding.assertion == FOUR_FIFTHS:
-        names = ("impact_ratio", "impact_ratio_90_low", "impact_ratio_90_high")
+        names = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
         ratio, low, high = map(number, map(pair.statistics.get, names))
         return _with_interval(f"ratio {_ratio(ratio)}", interval(low, high, _ratio))
     if finding.assertion == "baseline":
