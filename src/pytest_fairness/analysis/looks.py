@@ -14,28 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.looks import nominal_levels
+from pytest_fairness.design.stages import BASE
+from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Reason, Verdict
+from pytest_fairness.statistics.spending import nominal_levels
 
-BASE = 20
-"""Names a group of the base design: what a baseline reads, and the first look that may find a pair
-green by saturation or by points."""
 FEWEST_GREEN = 10
 """No look at fewer names a group finds a pair green before the last."""
 GREEN = 0.05
 """Budget of a pair for green although its true effect is at the margin."""
 MOST_RED = 0.015
 """Budget of an assertion for red about a fair system, where the session leaves it as much."""
-SCORES = (10, 20, 40)
-"""Names a group at the looks of an outcome with numbers or labels."""
-RATES = (10, 20, 40, 80)
-"""The same of a yes/no outcome, and of refusals."""
-CLOSE = 0.75
-"""No look stands beyond this share of the last one but the last itself."""
 MANY_UNANSWERED = 0.20
 #: A pair that an earlier look found green: class, metric and the two groups.
 Settled = frozenset[tuple[str, str, str, str]]
-_RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +87,6 @@ def key_of(pair: PairResult) -> tuple[str, str, str, str]:
     return str(pair.statistics.get("by", "")), pair.metric, pair.group_1, pair.group_2
 
 
-def planned(ladder: Sequence[int], most: int, *, fewest: int = 1) -> tuple[int, ...]:
-    """Return the looks of *ladder* where a group has at most *most* names, and *fewest* before any
-    verdict may be.
-
-    Where the ladder reaches further than the names, the last look has what there is, and none
-    stands close to it; a look before *fewest* is joined to the next. Designs of fewer than 20 names
-    look once.
-    """
-    last = min(max(ladder), most)
-    if last < BASE:
-        return (last,)
-    looks = [names for names in ladder if fewest <= names <= CLOSE * last]
-    return (*looks, last)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookPlan:
     """What is fixed before the first call: the looks, in names a group, and the budget ``red``."""
@@ -150,13 +126,6 @@ def budget(session_alpha: float, tests: int, place: int, alpha: float) -> float:
     if place:
         whole /= 2 ** (place + 1)
     return min(whole, alpha)
-
-
-def ladder_of(kind: OutcomeKind) -> tuple[int, ...]:
-    """Return the looks of an outcome of *kind*, in names a group."""
-    if kind in _RATES:
-        return RATES
-    return SCORES
 
 
 def is_final(finding: Finding, look: Look) -> bool:
