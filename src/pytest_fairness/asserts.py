@@ -13,26 +13,17 @@ import sys
 import warnings as python_warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from pytest_fairness import analysis
-from pytest_fairness.errors import (
-    BaselineError,
-    BudgetError,
-    EndpointError,
-    InconclusiveWarning,
-    StoreError,
-    UsageError,
-)
+from pytest_fairness.errors import BaselineError, InconclusiveWarning, UsageError
+from pytest_fairness.judging import Basis, judged_by_looks, judged_once
 from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.running_test import Assertion, Policy, TestContext, current_test
-from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.reports.judged_tables import JudgedTable
-    from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
 
 P = ParamSpec("P")
@@ -55,7 +46,7 @@ class _DeferredAnalysis:
     """An analysis as its *assertion* shows it, imported when the assertion is called, or when
     somebody asks for its signature: a test module that is collected must not pay for pandas.
 
-    A parameter that begins with an underscore is for the second look, and no assertion takes it.
+    A parameter that begins with an underscore is for the looks, and no assertion takes it.
     """
 
     def __init__(
@@ -291,11 +282,19 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     outcomes = arguments["outcome"]
     findings = list[Finding]()
     failures = list[FairnessFailure]()
-    for outcome, level in levels(outcomes, arguments["alpha"], arguments):
+    every = levels(outcomes, arguments["alpha"], arguments)
+    place = _place()
+    for outcome, level in every:
         given = {**arguments, "outcome": outcome, "alpha": level}
         try:
             findings.append(
-                _assert("disparity", given, lambda finding: shared_by(finding, outcomes))
+                _assert(
+                    "disparity",
+                    given,
+                    lambda finding: shared_by(finding, outcomes),
+                    place=place,
+                    share=1 / len(every),
+                )
             )
         except FairnessFailure as failure:
             failures.append(failure)
@@ -305,25 +304,45 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     return max(findings, key=lambda finding: finding.verdict.severity)
 
 
+def _place() -> int:
+    """Return the place of the next assertion among those of the running test, from 0."""
+    test = current_test()
+    if test is None:
+        return 0
+    return len(test.findings)
+
+
 def _assert(
     name: str,
     arguments: dict[str, Any],
     noted: Callable[[Finding], Finding] = lambda finding: finding,
+    *,
+    place: int | None = None,
+    share: float = 1.0,
 ) -> Finding:
-    """Return the finding of the analysis *name* by the *arguments* of the assertion, after what the
-    running test's policy asks for, *noted* and acted upon.
+    """Return the finding of the analysis *name* by the *arguments* of the assertion, *noted* and
+    acted upon; of a test that asks for trials, look by look.
+
+    The assertion may spend a *share* of what the one in *place* may on red about a fair system.
     """
     __tracebackhide__ = True
     test = current_test()
     if test is not None and test.rehearsal is not None:
         return test.rehearsal.take(name, arguments)
+    if place is None:
+        place = _place()
     try:
-        finding, basis = _judged(name, arguments)
+        if test is None or test.staged is None:
+            finding, basis = judged_once(name, arguments)
+        else:
+            assertion = Assertion(analysis=name, arguments=arguments, before=tuple(test.findings))
+            budget = share * test.red(place, arguments["alpha"] / share)
+            finding, basis = judged_by_looks(assertion, test, budget)
     except UsageError as error:
         # From here on, so that Python and pytest show the call and not the inside of the analysis.
         raise error.with_traceback(None) from None
     if test is not None:
-        finding, basis = _under_policy(finding, basis, test)
+        finding = _under_policy(finding, basis, test)
         test.keep(basis.record(test.changed(basis.frame)))
     finding = noted(finding)
     if test is not None:
@@ -331,113 +350,25 @@ def _assert(
     return conclude(finding, basis)
 
 
-def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> tuple[Finding, _Basis]:
-    """Return *finding* after a second look, with its sensitivity, and with the chance of a false
-    alarm, as far as the policy of *test* asks for them.
+def _under_policy(finding: Finding, basis: Basis, test: TestContext) -> Finding:
+    """Return *finding* with its sensitivity, as far as the policy of *test* asks for it, and with
+    the chance of a false alarm.
     """
     from pytest_fairness.analysis.false_alarms import chance
 
-    alpha = finding.family.get("alpha")
-    if test.policy.confirm and finding.verdict in ALARMS:
-        finding, basis = _second_look(finding, basis, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
-        sensitivity = sensitivity_of(basis.analysis, **basis.arguments)
-        finding = with_sensitivity(finding, sensitivity)
-    if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
-        false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
-        finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
-    return finding, basis
+        given = {**basis.arguments, "frame": basis.frame}
+        finding = with_sensitivity(finding, sensitivity_of(basis.analysis, **given))
+    alpha = finding.family.get("alpha")
+    # A bare ratio has none, and no bound on its false alarms; looks say their own.
+    if isinstance(alpha, float) and "false_alarm" not in finding.family:
+        finding = replace(finding, family={**finding.family, "false_alarm": chance(alpha)})
+    return finding
 
 
-class _Basis(NamedTuple):
-    """The call that a finding was judged from: the *arguments* as the assertion was given them, the
-    table and its outcome.
-    """
-
-    analysis: str
-    arguments: Mapping[str, Any]
-    frame: pd.DataFrame
-    outcome: Any
-    about: Mapping[str, Any]
-
-    def record(self, changed: tuple[str, ...]) -> Judgement:
-        """Return the judgement, with the columns that the test has *changed* in the table."""
-        from pytest_fairness.runs.judgements import Judgement
-
-        return Judgement.of(
-            self.analysis, self.arguments, self.frame, self.outcome, changed=changed, **self.about
-        )
-
-    def judged(self) -> JudgedTable:
-        """Return the table with what was read of it."""
-        from pytest_fairness.reports.judged_tables import JudgedTable
-
-        outcome = self.outcome
-        if outcome is None:
-            outcome = self.arguments.get("outcome")
-        return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
-
-
-def _judged(
-    name: str,
-    arguments: Mapping[str, Any],
-    changed: Mapping[str, Any] | None = None,
-    **about: Any,
-) -> tuple[Finding, _Basis]:
-    """Return the finding of the analysis *name* by *arguments*, some *changed*, and what it was
-    judged from.
-    """
-    from pytest_fairness.scorers import outcome_of
-    from pytest_fairness.statistics.arrays import require_frame
-
-    analyze = analysis.analysis_called(name)
-    given = {**arguments, **(changed or {})}
-    outcome = None
-    if current_test() is not None and given.get("outcome") is not None:
-        # Read once, for the analysis and for the record.
-        frame = require_frame(given["frame"])
-        outcome = given["outcome"] = outcome_of(frame, given["outcome"], given["scorers"])
-    return analyze(**given), _Basis(name, arguments, given["frame"], outcome, about)
-
-
-def _second_look(finding: Finding, basis: _Basis, test: TestContext) -> tuple[Finding, _Basis]:
-    """Return an alarm that nothing justifies, judged again on this sample and a fresh one together."""
-    from pytest_fairness.analysis.confirmation import (
-        alarm_of,
-        confirmed,
-        together,
-        unconfirmed,
-        unread_groups,
-    )
-
-    if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
-        return finding, basis  # it does not fail the test, so there is nothing to pay for
-    if test.fresh_sample is None:
-        why = (
-            "a table is judged as it is; only a test that asks for the trials of a grid can ask "
-            "more"
-        )
-        return unconfirmed(finding, why), basis
-    arguments = basis.arguments
-    assertion = Assertion(analysis=basis.analysis, arguments=arguments, before=tuple(test.findings))
-    frame = arguments["frame"]
-    try:
-        sample = test.fresh_sample(assertion)
-        alarm = alarm_of(basis.analysis, arguments["alpha"])
-        changed = {**alarm, "frame": together(frame, sample)}
-        both, basis_of_both = _judged(
-            basis.analysis, arguments, changed, first=len(frame), about=sample.about
-        )
-        if unread := unread_groups(finding, both):
-            raise UsageError(f"nothing could be read of the second sample for {listed(unread)}")
-    except (UsageError, EndpointError, BudgetError, StoreError) as error:
-        return unconfirmed(finding, str(error)), basis
-    return confirmed(finding, both, sample), basis_of_both
-
-
-def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:
+def conclude(finding: Finding, basis: Basis | None = None) -> Finding:
     """Do with *finding* what its verdict asks for, under the policy of the running test; two
     matched replies of its *basis* stand in the message of a FLAG or FAIL.
 
@@ -477,7 +408,7 @@ def _fails(finding: Finding, policy: Policy) -> bool:
     return policy.require_conclusive
 
 
-def _message(finding: Finding, basis: _Basis | None) -> str:
+def _message(finding: Finding, basis: Basis | None) -> str:
     """Return the sentence and the table of *finding*, and how a FLAG is justified."""
     from pytest_fairness.reports.plain_text import finding_text
 

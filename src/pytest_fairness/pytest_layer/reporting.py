@@ -421,11 +421,6 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             "shards together with pytest-fairness merge, and judge the merged run with "
             "--fairness-replay"
         )
-    if manifest.get("replay_of_shards"):
-        notes.append(
-            "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair "
-            "system turns a test red more often than on one machine"
-        )
     if salvaged := manifest.get("salvaged_from"):
         notes.append(_salvaged(salvaged))
     if resumed := manifest.get("resumed"):

@@ -1,9 +1,9 @@
-"""A second sample for a test: its design with other names, and of that what corresponds to the
-table it asserted on.
+"""The trials of a test, asked stage by stage: what an assertion reads at each of its looks.
 
-Rows picked by the design are picked again. Whatever else the test made of its trials (columns added
-or changed, rows picked by their replies, tables merged) is made again by running the test function
-on the fresh sample, up to the assertion that is looked at again. See
+A stage is the beginning of the design's order of names. Rows that a test picked by the design are
+picked again of a larger stage. Whatever else it made of its trials (columns added or changed, rows
+picked by their replies, tables merged) is made again by running the test function on the larger
+table, up to the assertion that looks again. See
 ``docs/decisions/0173-a-table-is-made-again.md``.
 """
 
@@ -11,123 +11,141 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.errors import EndpointError, UsageError
-from pytest_fairness.pytest_layer.plans import Planned
+from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.running_test import (
     Assertion,
-    FreshSample,
     Rehearsal,
     RehearsalEnd,
     current_test,
     running_test,
 )
-from pytest_fairness.trials_frame import UNFINISHED, design_of
-from pytest_fairness.words import count, percent
+from pytest_fairness.trials_frame import design_of
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: More trials than this without an answer, and the second sample says nothing about the first.
-MOST_UNFINISHED = 0.05
+    from pytest_fairness.design.axes import Pair
 
 #: What tells one row of trials from another.
 _ROW = ("key", "cell", "position")
-#: What gives a second sample like the table that it is handed: in the stash of a test with a
-#: design.
-OFFERED = pytest.StashKey["Repeatable"]()
-#: Makes the table of an assertion again, of a fresh table of trials. Raises UsageError where it
+#: The trials of a test with a design, in its stash.
+STAGED = pytest.StashKey["StagedTrials"]()
+#: Makes the table of an assertion again, of another table of trials. Raises UsageError where it
 #: cannot.
 Remake = Callable[[Assertion, "pd.DataFrame"], Any]
 
 
-def offer(
-    item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Callable[[Planned], pd.DataFrame]
-) -> None:
-    """Let the assertions of *item*, which got *table*, ask for a second sample: an equal one on
-    other names.
-    """
+class Ask(Protocol):
+    """Asks a stage: the first *names* of each group, of a group among *fewer* so many."""
 
-    def second() -> FreshSample:
-        other = planned.on_other_names
-        if other is None:
-            raise UsageError(
-                "there are no fresh names to ask about: personas, words and given names are used up"
-            )
-        return FreshSample(frame=ask(other), about=_other_names(other.grid.fewest_names))
-
-    # A copy: the test may add columns to its own, which another sample would not have.
-    item.stash[OFFERED] = Repeatable(
-        table.copy(),
-        planned.cell(0).context,
-        second,
-        possible=lambda: planned.on_other_names is not None,
-        remake=_remake_in(item),
-    )
+    def __call__(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame: ...
 
 
-def _other_names(number: int) -> str:
-    return f"{count(number, 'other name')} a group"
+class StagedTrials:
+    """The trials of one test: the stage that it was handed, and those that its assertions ask.
 
-
-class Repeatable:
-    """A table of trials as a test got it, and how to ask for another like it: once, whoever wants
-    it.
-
-    *context* are the columns of the design's context axes; *possible* says beforehand whether there
-    is another;
     *remake*, where the test can be run again, makes the table of an assertion of another table of
-    trials.
+    trials; without it the test is handed its base design, which is judged once. *context* are the
+    columns of the design's context axes. *unit* is what the stages count, in words.
     """
 
     def __init__(
         self,
-        table: pd.DataFrame,
-        context: Iterable[str],
-        ask: Callable[[], FreshSample],
+        stages: Stages,
+        ask: Ask,
         *,
-        possible: Callable[[], bool] = lambda: True,
+        context: Iterable[str] = (),
         remake: Remake | None = None,
+        unit: str = "names a group",
     ) -> None:
+        self.stages = stages
+        self.unit = unit
+        self._ask = ask
+        self._remake = remake
+        self._asked: dict[tuple[int, frozenset[tuple[Pair, int]]], pd.DataFrame] = {}
+        self.names = stages.base
+        if remake is not None and not stages.single:
+            self.names = stages.first
+        self.handed_out = self._stage(self.names, {})
         design = (
             "template",
             "arm",
             "tier",
             "signal",
-            *design_of(table).protected_classes,
+            *design_of(self.handed_out).protected_classes,
             *context,
         )
-        self._columns = [column for column in dict.fromkeys(design) if column in table.columns]
-        self._table = table
-        self._ask = ask
-        self.possible = possible
-        self._remake = remake
-        self._sample: FreshSample | None = None
+        columns = self.handed_out.columns
+        self._columns = [column for column in dict.fromkeys(design) if column in columns]
 
-    def like(self, assertion: Assertion) -> FreshSample:
-        """The second sample of the table of *assertion*.
+    def looks(self, assertion: Assertion, kind: OutcomeKind, fewest_trials: int) -> tuple[int, ...]:
+        """Return the looks of *assertion* on an outcome of *kind*, whose verdict needs
+        *fewest_trials* a group: one, at the base design, where its table cannot be made of more
+        names.
+        """
+        if self._remake is None or not self._can_look(assertion):
+            return (self.stages.base,)
+        return self.stages.looks(kind, fewest_trials)
 
-        Raises UsageError, saying why, where that is none that can be asked again, and EndpointError
-        where too much of the second sample was not answered.
+    def _can_look(self, assertion: Assertion) -> bool:
+        part = assertion.arguments["frame"]
+        why, _ = self._as_handed_out(assertion, part)
+        return not why or DRAW in part.columns or "name" in part.columns
+
+    def table(self, assertion: Assertion, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
+        """Return the table of *assertion* at the first *names* of each group.
+
+        Raises UsageError, saying why, where it cannot be made again, and EndpointError where the
+        stage was not asked to its end.
         """
         part: pd.DataFrame = assertion.arguments["frame"]
+        if names == self.names and not fewer:
+            return self._with_draw(part, self.handed_out)
+        stage = self._stage(names, fewer)
+        unfinished = int((stage["status"] == Status.NOT_RUN.value).sum())
+        if unfinished:
+            raise EndpointError(f"{count(unfinished, 'trial')} of the stage were not run")
         why, kept = self._as_handed_out(assertion, part)
-        if why and self._remake is None:
-            raise UsageError(f"{why}, and the test cannot be run again")
         if why:
-            self._refuse_without_trial(part)
-        sample = self._fresh()
-        if why:
-            return self._made_again(assertion, sample, why)
-        if kept is None:
-            return sample
-        rows = [key in kept for key in self._keys(sample.frame)]
-        return replace(sample, frame=sample.frame[rows])
+            return self._with_draw(self._made_again(assertion, stage, why), stage)
+        if kept is not None:
+            stage = stage[[key in kept for key in self._keys(stage)]]
+        return stage
+
+    def base_table(self, assertion: Assertion) -> pd.DataFrame:
+        """Return the table that the test makes of its base design for *assertion*, whatever it is.
+        Raises UsageError where it makes none.
+        """
+        stage = self._stage(self.stages.base, {})
+        assert self._remake is not None  # noqa: S101 - without it the base design is handed out
+        made: pd.DataFrame = self._remake(assertion, stage.copy())
+        return self._with_draw(made, stage)
+
+    def _stage(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
+        stage = names, frozenset(fewer.items())
+        if stage not in self._asked:
+            self._asked[stage] = self._ask(names, fewer)
+        return self._asked[stage]
+
+    def _with_draw(self, part: pd.DataFrame, stage: pd.DataFrame) -> pd.DataFrame:
+        """Return *part* with the column that says in which place each name was drawn, where it can
+        be known by the name.
+        """
+        if DRAW in part.columns or DRAW not in stage.columns or "name" not in part.columns:
+            return part
+        draws = stage.drop_duplicates(["name", DRAW])
+        if draws["name"].duplicated().any():
+            return part
+        return part.assign(**{DRAW: part["name"].map(draws.set_index("name")[DRAW])})
 
     def changed(self, part: pd.DataFrame) -> tuple[str, ...]:
         """The columns of the trials that hold other values in *part* than were handed out, in rows
@@ -135,7 +153,7 @@ class Repeatable:
         """
         import pandas as pd
 
-        table = self._table
+        table = self.handed_out
         shared = [column for column in table.columns if column in part.columns]
         if part.index.equals(table.index) and all(
             part[column].equals(table[column]) for column in shared
@@ -144,7 +162,7 @@ class Repeatable:
         row = [column for column in _ROW if column in table.columns]
         if not row or not set(row) <= set(part.columns) or not part.columns.is_unique:
             return ()
-        handed_out = self._handed_out()
+        handed_out = self._of_all_stages()
         handed_out = handed_out[~handed_out.duplicated(row)]
         places = pd.MultiIndex.from_frame(handed_out[row]).get_indexer(
             pd.MultiIndex.from_frame(part[row].astype(object))
@@ -157,24 +175,10 @@ class Repeatable:
                 changed.append(column)
         return tuple(changed)
 
-    def _handed_out(self) -> pd.DataFrame:
-        """Return the trials that the test got, those of a second sample included."""
-        import pandas as pd
-
-        samples = [self._table.astype(object)]
-        if self._sample is not None:
-            samples.append(self._sample.frame.astype(object))
-        return pd.concat(samples, ignore_index=True)
-
-    def _fresh(self) -> FreshSample:
-        if self._sample is None:
-            self._sample = self._ask()
-        lost = float(self._sample.frame["status"].isin(UNFINISHED).mean())
-        if lost > MOST_UNFINISHED:
-            raise EndpointError(
-                f"{percent(lost, 0)} of the trials of the second sample were never answered"
-            )
-        return self._sample
+    def _of_all_stages(self) -> pd.DataFrame:
+        """Return the trials of the largest stage that was asked, where the test got no more."""
+        tables = [self.handed_out, *self._asked.values()]
+        return max(tables, key=len).astype(object)
 
     def _as_handed_out(
         self, assertion: Assertion, part: pd.DataFrame
@@ -182,7 +186,7 @@ class Repeatable:
         """Why *part* is not rows of the table picked by its design, if it is not; and else the
         combinations of the design that it consists of, None where it is the whole table.
         """
-        table = self._table
+        table = self.handed_out
         if not part.index.is_unique or not part.index.isin(table.index).all():
             return "the table was put together in the test", None
         for column in part.columns:
@@ -203,55 +207,37 @@ class Repeatable:
             )
         return "", kept
 
-    def _refuse_without_trial(self, part: pd.DataFrame) -> None:
-        """Raise UsageError, before anything is asked, where nothing in *part* would show which
-        sample a row is of.
+    def _made_again(self, assertion: Assertion, stage: pd.DataFrame, why: str) -> pd.DataFrame:
+        """Return the table of *assertion* as the test makes it of *stage*. Raises UsageError where
+        it does not.
         """
-        if not {"key", "name"} & set(part.columns):
-            raise UsageError(
-                "the rows of the table say of no trial and no name that they are about it (columns "
-                "key and name), so "
-                "nothing would show that they are of a second sample"
-            )
-
-    def _made_again(self, assertion: Assertion, sample: FreshSample, why: str) -> FreshSample:
-        """The table of *assertion* as the test makes it of *sample*. Raises UsageError where it
-        does not.
-        """
-        assert self._remake is not None  # noqa: S101 - for the type checker
         part = assertion.arguments["frame"]
+        if self._remake is None:
+            raise UsageError(f"{why}, and the test cannot be run again")
         try:
-            made = self._remake(assertion, sample.frame.copy())
+            made: pd.DataFrame = self._remake(assertion, stage.copy())
         except UsageError as error:
-            raise UsageError(
-                f"{why}, and when the test was run again on a second sample {error}"
-            ) from error
+            raise UsageError(f"{why}, and when the test was run again {error}") from error
         lacks = ""
-        absent = set(part.columns) - set(getattr(made, "columns", ()))
+        absent = set(part.columns) - {DRAW} - set(getattr(made, "columns", ()))
         if absent:
             columns = [str(column) for column in part.columns if column in absent]
             lacks = f"lacks the columns {', '.join(columns)}"
         elif not len(made):
             lacks = "has no rows"
         if lacks:
-            raise UsageError(f"{why}, and the table that it makes of a second sample {lacks}")
+            raise UsageError(f"{why}, and the table that it makes of a larger stage {lacks}")
         column = "name"
         if "key" in part.columns:
             column = "key"
-        fresh = set(sample.frame[column]) - set(self._table[column])
-        if not set(made[column]) <= fresh:
+        if column in made.columns and not set(made[column]) <= set(stage[column]):
             raise UsageError(
-                f"{why}, and the table that it makes of a second sample has rows of other trials"
+                f"{why}, and the table that it makes of a larger stage has rows of other trials"
             )
-        by = assertion.arguments.get("by")
-        if "name" not in made.columns or not isinstance(by, str) or by not in made.columns:
-            return replace(sample, frame=made)
-        return FreshSample(
-            frame=made, about=_other_names(int(made.groupby(by)["name"].nunique().min()))
-        )
+        return made
 
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
-        """Template, groups, context, arm … of each row: what the rows of another sample have too."""
+        """Template, groups, context, arm … of each row: what the rows of a larger stage have too."""
         return list(zip(*(frame[column].map(repr) for column in self._columns), strict=True))
 
 
@@ -276,7 +262,7 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
     return bool(values != others)
 
 
-def _remake_in(item: pytest.Item) -> Remake | None:
+def remake_in(item: pytest.Item) -> Remake | None:
     """Return what runs the function of *item* again on another table of trials; None where it
     cannot be: the table comes from a fixture of the project's, or the function waits.
     """
