@@ -224,9 +224,10 @@ def chosen_verdicts(source: str) -> list[str]:
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     chosen = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        if not isinstance(node, ast.Attribute):
             continue
-        if node.value.id == "Verdict" and node.attr.isupper() and is_choice(node, parents):
+        owner = ast.unparse(node.value).removeprefix("model.")
+        if owner == "Verdict" and node.attr.isupper() and is_choice(node, parents):
             chosen.append(f"{node.lineno}: Verdict.{node.attr}")
     return chosen
 
@@ -261,8 +262,9 @@ call(Verdict.FLAG)
 call(verdict=Verdict.FAIL if few else None)
 table = {"few": Verdict.FAIL}
 def judge(): return "words", Verdict.PASS
+verdict = model.Verdict.PASS
 """
-    assert len(chosen_verdicts(chosen)) == 6
+    assert len(chosen_verdicts(chosen)) == 7
     compared = """
 if finding.verdict is Verdict.FLAG or verdict in (Verdict.PASS, Verdict.FAIL): pass
 colours = {Verdict.PASS: "green"}

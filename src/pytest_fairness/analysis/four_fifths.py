@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.policy import (
@@ -40,16 +41,6 @@ from pytest_fairness.analysis.sentences import (
     would_take,
 )
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import (
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import (
     Bools,
     Coded,
@@ -93,7 +84,7 @@ def analyze_four_fifths(
     practical_ratio: float = PRACTICAL,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
-) -> Finding:
+) -> model.Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
     Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after
@@ -148,7 +139,7 @@ def analyze_four_fifths(
         members += missing_answers(compared.rows.by, compared.design, compared.rows.missing)
     family = Family(members, rule)
     pairs = family.results(family.judge())
-    decider = deciding_pair(pairs)
+    decider = model.deciding_pair(pairs)
     called = ", ".join(columns)
     verdict, reason = verdict_by(decider)
     missing = reasons_by_group(frame, design, every[0].rows.missing)
@@ -207,10 +198,12 @@ class _RatioRule:
         if ratio is None:
             fewest = int(np.argmin(table.trials[place]))
             group = int((table.first, table.second)[fewest][place])
-            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+            return undecided(
+                model.Reason.N, f"decisions about {table.labels[group]}, which has none"
+            )
         if table.ragged[place] > MAX_RAGGED:
             return undecided(
-                Reason.RAGGED,
+                model.Reason.RAGGED,
                 "both groups in every block, or block=None if blocks mean nothing here",
             )
         decision = judge_ratio(
@@ -221,15 +214,15 @@ class _RatioRule:
             bare=self.bare,
             cases=rule.case_noun,
         )
-        if decision.reason is Reason.SMALL_NUMBERS:
+        if decision.reason is model.Reason.SMALL_NUMBERS:
             note = self._by_chance(ratio, table, place, rule.case_noun)
             return replace(decision, notes=(*decision.notes, note))
         small = table.trials[place, 1] < SMALLEST_SHARE * sum(self.decided)
-        if small and decision.verdict is Verdict.PASS:
+        if small and decision.verdict is model.Verdict.PASS:
             return undecided(
-                Reason.N, "a reference group of at least 2 % of the data", *decision.notes
+                model.Reason.N, "a reference group of at least 2 % of the data", *decision.notes
             )
-        if decision.verdict is Verdict.FAIL and table.alone[place]:
+        if decision.verdict is model.Verdict.FAIL and table.alone[place]:
             return capped(table, place, rule)
         return decision
 
@@ -256,7 +249,7 @@ class _Decided(NamedTuple):
     rows: ScoredRows
     design: Membership
     reference: str | None
-    groups: list[GroupResult]
+    groups: list[model.GroupResult]
 
 
 def _grouping(
@@ -291,7 +284,7 @@ def _grouping(
     places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
     reading = Reading(
         name=name,
-        values=Values(values=yes, kind=OutcomeKind.BINARY),
+        values=Values(values=yes, kind=model.OutcomeKind.BINARY),
         unit="",
         lower_is_worse=True,
         favourable=1.0,
@@ -402,7 +395,7 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
     )
 
 
-def _figures(table: PairTable, at: int) -> dict[str, JSON]:
+def _figures(table: PairTable, at: int) -> dict[str, model.JSON]:
     """Return what is reported of a pair beside its verdict."""
     ratio = _ratio(table, at)
     if ratio is None:
@@ -443,9 +436,9 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
 
 
 def four_fifths_sentence(
-    verdict: Verdict,
-    reason: Reason | None,
-    decider: PairResult | None,
+    verdict: model.Verdict,
+    reason: model.Reason | None,
+    decider: model.PairResult | None,
     *,
     by: str,
     clusters: str,
@@ -469,11 +462,11 @@ def four_fifths_sentence(
             "ratio."
         )
     text = f"{verdict}: {_rates(decider, s)}, {_side(decider, verdict)} ({_certainty(decider, s)})"
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
-    if verdict is Verdict.INCONCLUSIVE:
+    if verdict is model.Verdict.INCONCLUSIVE:
         because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
-        if reason is Reason.UNSCORED:
+        if reason is model.Reason.UNSCORED:
             because = f"too many {cases} have no decision"
         if because:
             text = f"{text}; {because}"
@@ -488,7 +481,7 @@ def four_fifths_sentence(
     return f"{text}{lack}{basis}."
 
 
-def _rates(pair: PairResult, numbers: Mapping[str, float]) -> str:
+def _rates(pair: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return both favourable rates, the lower first, and their ratio."""
     worse, better = pair.group_1, pair.group_2
     worse_rate, better_rate = _rate(numbers, 1), _rate(numbers, 2)
@@ -508,11 +501,11 @@ def _rate(numbers: Mapping[str, float], place: int) -> str:
     return f"{percent(numbers[f'rate_{place}'], 1)} ({favourable:,.0f} of {cases:,.0f})"
 
 
-def _side(decider: PairResult, verdict: Verdict) -> str:
+def _side(decider: model.PairResult, verdict: model.Verdict) -> str:
     """Return on which side of four fifths the ratio is."""
     if decider.statistics["below_four_fifths"] is True:
         side = "below four fifths"
-    elif verdict is Verdict.FLAG:
+    elif verdict is model.Verdict.FLAG:
         side = "at least four fifths, but apart by more than chance"
     else:
         side = "at least four fifths"
@@ -521,7 +514,7 @@ def _side(decider: PairResult, verdict: Verdict) -> str:
     return side
 
 
-def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
+def _certainty(decider: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return the interval of the ratio, where it holds the ratio, and p."""
     corrected = f"corrected {p_equals(decider.corrected_p_value)}"
     low, high = numbers["impact_ratio_90_low"], numbers["impact_ratio_90_high"]
@@ -530,7 +523,7 @@ def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
     return corrected
 
 
-def _in_words(pair: PairResult) -> tuple[str, str]:
+def _in_words(pair: model.PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
     effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
     if "impact_ratio" in numbers:
@@ -543,7 +536,7 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     return "", effect
 
 
-def _numbers(pair: PairResult) -> dict[str, float]:
+def _numbers(pair: model.PairResult) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in pair.statistics.items()
@@ -574,7 +567,7 @@ def _notes(
             )
 
 
-def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:
+def _trifles(pairs: Sequence[model.PairResult]) -> Iterator[str]:
     """Yield which pairs differ beyond chance, and too little to matter in practice."""
     trifles = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
     if trifles:
