@@ -39,7 +39,7 @@ DENSITY = {
     "hidden branches": 0,
 }
 #: Places that write a share in percent by themselves: fewer, never more.
-BY_HAND = 17
+BY_HAND = 8
 PYTEST_LAYER = {"pytest_layer", "plugin", "testing", "commands", "suites"}
 
 

@@ -30,7 +30,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.words import effect_size, p_equals, signed
+from pytest_fairness.words import effect_size, p_equals, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -467,7 +467,7 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
 
     def moved(value: float) -> str:
         if kind in RATES:
-            return signed(f"{100 * value:+.1f} points")
+            return f"{points(value)} points"
         sign = ""
         if value > 0:
             sign = "+"

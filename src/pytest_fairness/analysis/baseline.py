@@ -37,7 +37,7 @@ from pytest_fairness.statistics.score_gate import (
     ScopeTest,
     baseline_gate,
 )
-from pytest_fairness.words import enumerated, p_equals, percent, signed
+from pytest_fairness.words import enumerated, p_equals, percent, points, signed
 
 if TYPE_CHECKING:
     from pytest_fairness.scorers.outcome import Outcome
@@ -461,7 +461,7 @@ class Scale:
     def change(self, value: float) -> str:
         """A change: ``−12.0 percentage points``, ``−2.7 points``, ``+0.021``."""
         if self.name == "yes_no":
-            return signed(f"{100 * value:+.1f} percentage points")
+            return f"{points(value)} percentage points"
         if self.name == "percent":
             return signed(f"{value:+.1f} {self.unit}")
         unit = self.unit

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.words import count, effect_size, enumerated, p_equals, percent, signed
+from pytest_fairness.words import (
+    count,
+    effect_size,
+    enumerated,
+    first_few,
+    p_equals,
+    percent,
+    points,
+    signed,
+)
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
@@ -222,10 +231,8 @@ class Subject:
         named = []
         for pairs in _by_worse([pair for pair in others if pair.worse_off is not None]):
             named.append(f"{pairs[0].worse_off} against {enumerated(list(map(_other, pairs)))}")
-        if len(named) > 3:
-            return f"; also {'; '.join(named[:3])}; and {len(named) - 3} more"
         if named:
-            return f"; also {'; '.join(named)}"
+            return f"; also {first_few(named)}"
         if others:
             return f"; {count(len(others), 'other pair')} too"
         return ""
@@ -261,7 +268,9 @@ class Subject:
             return ""
         if pair.worse_off == pair.group_2:
             low, high = -high, -low
-        return signed(f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points")
+        return signed(
+            f"90 % interval of the difference {points(low, plus=False)} to {points(high, plus=False)} points"
+        )
 
     def _among(self) -> str:
         if self.pairs == 1:
@@ -404,7 +413,7 @@ class Subject:
             return f"{worse} ranks below {better} {on}, with the same mean of {self._value(low)}"
         much = self._amount(abs(low - high))
         if self.kind in RATES:
-            much = f"{100 * abs(low - high):.1f} percentage points"
+            much = f"{points(abs(low - high), plus=False)} percentage points"
         if self.kind is OutcomeKind.REFUSAL:
             against = f"{self._amount(low)} against {self._amount(high)}"
             return f"{worse} is refused more often than {better}: {against}, {much}"

@@ -179,7 +179,7 @@ def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
                 tests += [test]
     shown: list[Part] = [
         Dialogue(
-            about=", ".join(tests[:3]) + (f" and {len(tests) - 3} more" if len(tests) > 3 else ""),
+            about=words.first_few(tests, mark=","),
             turns=((about, shortened(text, _LONGEST_PROMPT)),),
         )
         for (about, text), tests in list(asked.items())[:MOST]
