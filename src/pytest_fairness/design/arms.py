@@ -103,6 +103,7 @@ def ready_arms(
     prompts = entries("prompts.yaml", folder, _Prompt)
 
     def prompt(arm: str, name: str, field: str) -> str:
+        """Return the *field* of the prompt *name*. Raises UsageError, which names the *arm*."""
         text: str | None = getattr(prompts.get(name), field, None)
         if text is None:
             raise UsageError(

@@ -60,6 +60,7 @@ def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -
 
 
 def _axis(name: str, values: object) -> Axis:
+    """Return the axis *name* with its *values* as texts. Raises UsageError for what is none."""
     where = f"axis {name!r}:"
     if not name.isidentifier() or not name.isascii():
         raise UsageError(f"{where} a slot's name is made of letters, digits and _")

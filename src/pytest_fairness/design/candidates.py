@@ -47,6 +47,7 @@ class Candidate:
 
     @property
     def surname(self) -> str | None:
+        """The last word of the name; None for nobody named."""
         if self.name is None:
             return None
         return self.name.split()[-1]
@@ -291,12 +292,8 @@ class Casting:
         """The words that state the classes: all where the condition asks for words, else those that
         no name conveys.
         """
-        if not group.classes and condition.kind is not None and group.kind in (None, "name"):
-            raise UsageError(
-                f"candidates[{group.label!r}] has names only, so there are no words for "
-                f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
-                "'names': [...]}"
-            )
+        if condition.kind is not None:
+            _refuse_names_alone(group, condition)
         phrases = []
         for name, value in group.classes.items():
             told_by_name = bool(group.given) or self._by_name(name)
@@ -311,6 +308,16 @@ class Casting:
             with contextlib.suppress(UsageError):
                 return draw(n)
         return draw(floor)
+
+
+def _refuse_names_alone(group: Group, condition: Condition) -> None:
+    """Raise UsageError for a group that has no words for *condition*, as it is given by names."""
+    if not group.classes and group.kind in (None, "name"):
+        raise UsageError(
+            f"candidates[{group.label!r}] has names only, so there are no words for "
+            f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
+            "'names': [...]}"
+        )
 
 
 def _namesakes(settled: Sequence[Sequence[Candidate]], people: Sequence[Candidate]) -> int:

@@ -182,6 +182,7 @@ class PairGrid(LazyCells):
         return self._prepared(self.position(index))
 
     def _prepared(self, position: int) -> Prepared:
+        """Return what the cell at *position* is made of, the candidates in the order shown."""
         template_at, *choices, scene_at, arm_at, slate_at, number = self.digits(position)
         template = self.templates[template_at]
         scene = self.scenes[scene_at]
@@ -633,7 +634,8 @@ class DrawnPairs:
         steps, and for a slot in them that nothing fills.
         """
         turns = self.design.turns
-        if turns and all(arm.system is not None or arm.steps for arm in self.arms):
+        unspoken = [arm for arm in self.arms if arm.system is not None or arm.steps]
+        if turns and len(unspoken) == len(self.arms):
             raise UsageError(
                 "turns= is for what has neither a system prompt nor steps, and here everything has "
                 "one"

@@ -47,6 +47,7 @@ class Parity:
 
     @property
     def gap(self) -> float:
+        """How much longer the longest prompt is than the shortest, as a share of the shortest."""
         lengths = [row.characters for row in self.rows]
         if any(lengths):
             return (max(lengths) - min(lengths)) / min(lengths)
@@ -115,6 +116,7 @@ def _parity(entries: Iterable[tuple[str, str, Hashable]], what: str, alike: str)
 
 
 def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
+    """Yield each group of *by* in *cell* with its text: the prompt, or its line of a list."""
     if by in cell.groups:
         yield cell.groups[by], cell.prompt
     elif by == "group":

@@ -46,7 +46,7 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for group, by_gender in self.words.items():
             for phrases in by_gender.values():
                 different = set(filter(str.strip, phrases))
-                if not phrases or len(different) < len(phrases):
+                if not 0 < len(phrases) == len(different):
                     raise InvalidEntry(f"{group}: give one or more different phrases")
 
     @property
@@ -144,6 +144,7 @@ class Signals:
         return did_you_mean(group, groups)
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
+        """Return the words of a *kind* of signal. Raises UsageError where there are none."""
         kinds = self.kinds_of(protected_class)
         if kind in kinds:
             return self.kinds[protected_class, kind]
@@ -159,16 +160,22 @@ class Signals:
         )
 
 
-def _read_signals(folder: Path | None) -> Signals:
-    """The signals of our files, with those of *folder* laid over them."""
+def _files_of_signals(folder: Path | None) -> list[str]:
+    """Return the files of kinds of signals, ours and those of *folder*, as both name them."""
     folders = [shipped_folder()]
     if folder is not None:
         folders.append(folder)
     files: set[str] = set()
     for each in folders:
-        files.update(path.name.replace(".only", "") for path in (each / "signals").glob("*.yaml"))
+        for path in (each / "signals").glob("*.yaml"):
+            files.add(f"signals/{path.name.replace('.only', '')}")
+    return sorted(files)
+
+
+def _read_signals(folder: Path | None) -> Signals:
+    """The signals of our files, with those of *folder* laid over them."""
     kinds: dict[tuple[str, str], SignalKind] = {}
-    for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
+    for relative in ("labels.yaml", *_files_of_signals(folder)):
         for path in filter(Path.is_file, layers(relative, folder)):
             for name, kind in open_document(path).entries(SignalKind, "kind").items():
                 key = (name, LABEL)

@@ -234,6 +234,7 @@ def pronouns(text: str) -> dict[str, str]:
 
 @cache
 def _pronoun_slots(text: str) -> Mapping[str, str]:
+    """Return each pronoun slot with its word for ``she/her/…``. Raises UsageError."""
     parts = tuple(map(str.strip, text.lower().split("/")))
     if len(parts) == len(_CASES) and all(parts):
         forms = parts

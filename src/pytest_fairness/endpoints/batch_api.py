@@ -341,6 +341,7 @@ class BatchApi:
         return data, wire
 
     def _text(self, data: Mapping[str, Any], key: str, wire: Wire) -> str:
+        """Return the text at *key*. Raises an error of the endpoint, with *wire*, without one."""
         value = data.get(key)
         if not isinstance(value, str) or not value:
             raise self._error(f"the batch API answered without {key!r}", Evidence.NO_RESPONSE, wire)

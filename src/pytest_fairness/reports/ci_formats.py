@@ -61,7 +61,7 @@ def remarks(results: RunResults, folder: str = "") -> list[Remark]:
 
 
 def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
-    alarms = results.session.get("alarms") or ()
+    alarms = results.alarms
     for at, finding in enumerate(results.findings):
         maker = results.maker_of(at)
         if finding.verdict is Verdict.PASS and at not in alarms:

@@ -403,15 +403,14 @@ def _pair_of(row: Mapping[str, Any]) -> str:
 
 def _disagreeing(rows: Sequence[Mapping[str, Any]]) -> set[str]:
     """The pairs of which the intervals in two blocks have nothing in common."""
-    ends: dict[str, list[tuple[float, float]]] = {}
+    ends: dict[str, tuple[list[float], list[float]]] = {}
     for row in rows:
-        if row["effect_low"] is not None and row["effect_high"] is not None:
-            ends.setdefault(_pair_of(row), []).append((row["effect_low"], row["effect_high"]))
-    return {
-        pair
-        for pair, intervals in ends.items()
-        if max(low for low, _ in intervals) > min(high for _, high in intervals)
-    }
+        low, high = row["effect_low"], row["effect_high"]
+        if low is not None and high is not None:
+            lows, highs = ends.setdefault(_pair_of(row), ([], []))
+            lows.append(low)
+            highs.append(high)
+    return {pair for pair, (lows, highs) in ends.items() if max(lows) > min(highs)}
 
 
 def _examples(finding: model.Finding, examples: Examples) -> list[Part]:
@@ -533,10 +532,11 @@ def _four_fifths_limit(finding: model.Finding, groups: Sequence[model.GroupResul
     references = [named]
     if isinstance(named, dict):
         references = list(named.values())
-    declared = [group.value or 0.0 for group in groups if group.group in references]
+    rates = [(group.group, group.value or 0.0) for group in groups]
+    declared = [rate for group, rate in rates if group in references]
     if len(declared) == 1:
         return 0.8 * declared[0]
-    return 0.8 * max(group.value or 0.0 for group in groups)
+    return 0.8 * max(rate for _, rate in rates)
 
 
 def _worse_off(finding: model.Finding) -> str | None:

@@ -63,16 +63,21 @@ def _priced(run: Mapping[str, Any], each: Sequence[Mapping[str, Any]]) -> Iterat
     cost = run.get("cost") or 0.0
     unpriced = run.get("unpriced") or 0
     priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
-    if not cost and not (priced and unpriced):
-        return
-    shares = []
+    known_in_part = all((priced, unpriced))
+    if cost or known_in_part:
+        yield f"${cost:,.4f} for {count(priced, 'trial')}{_among(list(_shares(each)), each)}"
+
+
+def _shares(each: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what the trials of known price cost at each endpoint that was asked any."""
     for entry in each:
         trials = entry["trials"] - entry["unpriced"]
-        if trials and entry["cost"]:
-            shares.append(f"{entry['endpoint']} ${entry['cost']:,.4f} for {trials:,}")
-        elif trials:
-            shares.append(f"{entry['endpoint']} free")
-    yield f"${cost:,.4f} for {count(priced, 'trial')}{_among(shares, each)}"
+        if not trials:
+            continue
+        price = "free"
+        if entry["cost"]:
+            price = f"${entry['cost']:,.4f} for {trials:,}"
+        yield f"{entry['endpoint']} {price}"
 
 
 def _numbers(each: Sequence[Mapping[str, Any]], key: str) -> list[str]:

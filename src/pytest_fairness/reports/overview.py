@@ -88,7 +88,7 @@ def failures(results: RunResults) -> list[Failure]:
         for item in red.values()
     ]
     below = f"below the session's alpha of {results.session.get('alpha')}"
-    alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
+    alarms = (at for at in results.alarms if 0 <= at < len(results.findings))
     failed += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
     return [*failed, *(Failure(why=NEVER_FINISHED, nodeid=nodeid) for nodeid in results.missing)]
 

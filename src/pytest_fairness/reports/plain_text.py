@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -253,13 +253,20 @@ def _column_widths(
 ) -> list[int]:
     """Return how wide each column is, so that a row fits into *width*."""
     widths = [max(map(columns_of, column)) for column in columns]
-    of_words = [
-        place for place, title in enumerate(table.head) if place == 0 or title in table.words
-    ]
+    of_words = {0}
+    for place, title in enumerate(table.head):
+        if title in table.words:
+            of_words.add(place)
     while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
-        giving = [place for place in of_words if widths[place] > _NARROWEST]
-        widths[max(giving or range(len(widths)), key=lambda place: widths[place])] -= 1
+        widths[_giving(widths, of_words)] -= 1
     return widths
+
+
+def _giving(widths: Sequence[int], of_words: Collection[int]) -> int:
+    """Return the widest column: of those *of_words* as long as one has room, then of all."""
+    roomy = [place for place, width in enumerate(widths) if width > _NARROWEST]
+    giving = [place for place in roomy if place in of_words]
+    return max(giving or range(len(widths)), key=widths.__getitem__)
 
 
 def _plain(cell: str | sections.Entry) -> str:

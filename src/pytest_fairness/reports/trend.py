@@ -245,7 +245,7 @@ def answered(results: RunResults, finding: Finding) -> str:
     asked for.
     """
     endpoints = (finding.model_endpoint or "").split(", ")
-    models = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
+    models = [entry for entry in results.models if entry["endpoint"] in endpoints]
     names: dict[str, None] = {}
     for entry in models:
         names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))

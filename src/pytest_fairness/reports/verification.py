@@ -941,11 +941,21 @@ def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[st
 
 
 def _same(first: Any, other: Any) -> bool:
-    if any(value is None or value != value for value in (first, other)):  # noqa: PLR0124 - NaN alone differs from itself
-        return all(value is None or value != value for value in (first, other))  # noqa: PLR0124
-    if isinstance(first, (int, float)) and isinstance(other, (int, float)):
+    """Return whether two values of a table agree: numbers but for the last digits, and both may be
+    missing.
+    """
+    missing = [_is_missing(first), _is_missing(other)]
+    if any(missing):
+        return all(missing)
+    numbers = [isinstance(value, (int, float)) for value in (first, other)]
+    if all(numbers):
         return math.isclose(first, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return bool(first == other)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether *value* is None or NaN."""
+    return value is None or bool(value != value)  # noqa: PLR0124 - NaN alone differs from itself
 
 
 # ---------------------------------------------------------------- words

@@ -75,7 +75,7 @@ def services_of(
         for endpoint in read_manifest(folder).get("endpoints", ()):
             endpoints[str(endpoint["name"])] = endpoint
         models: dict[str, Mapping[str, Any]] = {}
-        for entry in run.run.get("models") or ():
+        for entry in run.models:
             models[str(entry["endpoint"])] = entry
         for name in dict.fromkeys((*models, *endpoints)):
             service = _service(id_of(run), folder, endpoints.get(name, {}), models.get(name))
