@@ -20,6 +20,7 @@ from typing import overload
 
 from pytest_fairness.design.slugs import slugs
 from pytest_fairness.design.templates import PRONOUNS, SLOTS, UNSENDABLE, Template, pronouns
+from pytest_fairness.documents import is_number
 from pytest_fairness.errors import UsageError, refuse_twice
 from pytest_fairness.model import JSON, Cell
 
@@ -90,7 +91,7 @@ def _texts(where: str, values: Iterable[object]) -> list[str]:
     """Return the *values* of an axis as texts. Raises UsageError for one that cannot be sent."""
     texts = []
     for value in values:
-        is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        is_plain = isinstance(value, str) or is_number(value)
         if not is_plain or UNSENDABLE.search(str(value)):
             raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
         texts.append(str(value))

@@ -19,7 +19,7 @@ import msgspec
 from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition
-from pytest_fairness.design.templates import are_texts, pronouns_of, read_template
+from pytest_fairness.design.templates import are_some_texts, pronouns_of, read_template
 from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
@@ -190,7 +190,7 @@ def _group(label: str, value: object) -> Group:
     classes: dict[str, str] = {}
     if isinstance(value, Mapping):
         classes = {str(key): group for key, group in value.items() if key != "names"}
-        if not classes or not are_texts(classes.values()):
+        if not are_some_texts(classes.values()):
             raise UsageError(
                 f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside "
                 "'names'"

@@ -268,11 +268,20 @@ def _reasons_of_kind(
         every += phrases
         for phrase in phrases:
             yield from _reasons_of_phrase(phrase, dispreferred)
-    every.sort(key=lambda text: len(text.split()))
-    least = len(every[0].split())
-    most = len(every[-1].split())
-    if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:
-        yield f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group"
+    if key[1] != LABEL:
+        yield from _unequal_length(every)
+
+
+def _unequal_length(phrases: Iterable[str]) -> Iterator[str]:
+    """Yield that the longest of *phrases* has far more words than the shortest, if it is long."""
+    ordered = sorted(phrases, key=lambda text: len(text.split()))
+    least = len(ordered[0].split())
+    most = len(ordered[-1].split())
+    if most >= _CLAUSE and most > _PARITY * least:
+        yield (
+            f"unequal length: {ordered[0]!r} against {ordered[-1]!r}; length would vary with the "
+            "group"
+        )
 
 
 def _shared_phrases(

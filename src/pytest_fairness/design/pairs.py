@@ -274,10 +274,17 @@ def _people_of(slate: Slate, shown: Sequence[Candidate]) -> dict[str, JSON]:
     attributes: dict[str, JSON] = {}
     for place, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
         attributes |= {f"group_{place}": label, f"name_{place}": candidate.name}
-    first_name, _, last_name = (shown[0].name or "").partition(" ")
-    if len(shown) == 1 and last_name:
-        attributes |= {"first_name": first_name, "last_name": last_name}
+    if len(shown) == 1:
+        attributes |= _parts_of_name(shown[0].name or "")
     return attributes
+
+
+def _parts_of_name(name: str) -> dict[str, JSON]:
+    """Return first and last name; nothing for a name of one word."""
+    first, _, last = name.partition(" ")
+    if last:
+        return {"first_name": first, "last_name": last}
+    return {}
 
 
 def _tier_of(requests: Iterable[Prompted]) -> int:
@@ -619,11 +626,9 @@ class DrawnPairs:
 
     def _check_axes(self, requests: Mapping[tuple[str, str], Sequence[Prompted]]) -> None:
         """Raise UsageError for an axis that no template and no prompt has a slot for."""
-        used: set[str] = set()
-        for template in self.design.templates:
-            used |= template.plain_slots
-        for request in chain.from_iterable(requests.values()):
-            used |= request.slots
+        of_templates = [template.plain_slots for template in self.design.templates]
+        of_requests = [request.slots for request in chain.from_iterable(requests.values())]
+        used = set[str]().union(*of_templates, *of_requests)
         lists_candidates = any(map(_OF_CANDIDATES.match, used))
         for axis in self.design.axes:
             if axis.name != QUALIFICATIONS or not lists_candidates:

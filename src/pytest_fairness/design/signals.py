@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from pytest_fairness.design.templates import are_texts
+from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, layers, open_document, shipped_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, refuse_twice
 from pytest_fairness.words import listed
@@ -224,7 +224,7 @@ def conditions(signal: object) -> tuple[Condition, ...]:
         items = [signal]
     elif isinstance(signal, Sequence):
         items = signal
-    if not items or not are_texts(items):
+    if not are_some_texts(items):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
     refuse_twice("signal: the condition", items)
     return tuple(map(_condition, items))

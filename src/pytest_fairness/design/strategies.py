@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.templates import are_texts
+from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import InvalidEntry, UsageError
 
@@ -61,7 +61,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return what is wrong with the name or the turns; None where nothing is."""
         if not is_slug(self.name) or self.name in _RESERVED:
             return "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
-        if not self.turns or not are_texts(self.turns) or not all(map(str.strip, self.turns)):
+        if not are_some_texts(self.turns) or not all(map(str.strip, self.turns)):
             return "turns is a list of one or more texts"
         return self._fault_of_slots()
 

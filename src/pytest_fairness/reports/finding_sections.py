@@ -14,6 +14,7 @@ import msgspec
 
 from pytest_fairness import model, words
 from pytest_fairness.analysis.sentences import FIRST_ASK
+from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
@@ -310,10 +311,7 @@ def _categories(finding: model.Finding) -> list[str]:
 
 
 def _statistic(pair: model.PairResult, name: str) -> float | None:
-    value = pair.statistics.get(name)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return None
+    return as_number(pair.statistics.get(name))
 
 
 def pair_table(finding: model.Finding, pairs: Sequence[model.PairResult]) -> Table:

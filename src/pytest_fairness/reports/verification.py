@@ -26,6 +26,7 @@ from pytest_fairness.analysis.confirmation import alarm_of, confirmed
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
+from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
@@ -715,11 +716,9 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 
 def _are_close(mine: Any, its: Any) -> bool:
     """Return whether two numbers differ by no more than the last digits."""
-    if isinstance(mine, bool) or isinstance(its, bool):
-        return False
-    if not isinstance(mine, (int, float)) or not isinstance(its, (int, float)):
-        return False
-    return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    if is_number(mine) and is_number(its):
+        return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return False
 
 
 # ---------------------------------------------------------------- the table of a judgement
