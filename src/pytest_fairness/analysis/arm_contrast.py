@@ -267,7 +267,7 @@ def _judge(
     )
     family = Family([member], rule)
     judged = family.judge()
-    grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
+    grown = (table.figures["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     usable = np.array([not decision.unusable for decision in judged[0].decisions])
     rows = zip(family.results(judged), contrasts, (grown & usable).tolist(), strict=True)
     return [JudgedPair(*row) for row in rows]
@@ -304,7 +304,7 @@ def _table(
         trials=np.stack([n, n], axis=1).astype(np.float64),
         ragged=lost,
         alone=np.full(len(pairs), data.one_cluster),
-        beside={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
+        figures={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
     )
 
 

@@ -232,7 +232,7 @@ class _RatioRule:
             ratio.ratio,
             self.favourable,
             self.decided,
-            design_effect=float(table.beside["design_effect"][place]),
+            design_effect=float(table.figures["design_effect"][place]),
         )
         share = "under 1 %"
         if chance >= 0.005:
@@ -362,7 +362,7 @@ def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
         p_value=_selection_p(metric)[reported],
         difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
         trials=np.stack([n1, n2], axis=1),
-        beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+        figures={**table.figures, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
     )
 
 
@@ -371,17 +371,17 @@ def _selection_p(metric: Metric) -> Floats:
     one block (Fisher's where few are expected), of Cochran–Mantel–Haenszel over several; and not
     below that of the clusters."""
     table = metric.pairs
-    if not table.beside or metric.layout is None or metric.layout.blocks > 1:
+    if not table.figures or metric.layout is None or metric.layout.blocks > 1:
         return table.p_value
     exact = np.array([test.startswith("Fisher") for test in table.test], dtype=np.bool_)
-    row = np.where(exact | table.alone, table.p_row, table.beside["spec_p_value"])
+    row = np.where(exact | table.alone, table.p_row, table.figures["spec_p_value"])
     return np.nan_to_num(combine(row, table.p_cluster), nan=1.0)
 
 
 def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
     """None where one of the groups has no decisions."""
     x1, n1, x2, n2 = (
-        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
     if not n1 or not n2:
         return None
@@ -390,7 +390,7 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
         n1,
         x2,
         n2,
-        design_effect=float(table.beside["design_effect"][at]),
+        design_effect=float(table.figures["design_effect"][at]),
         df=float(table.df[at]),
     )
 
@@ -401,13 +401,13 @@ def _figures(table: PairTable, at: int) -> dict[str, model.JSON]:
     if ratio is None:
         return {}
     x1, n1, x2, n2 = (
-        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
     z = -ratio.z
     if x1 * n2 <= x2 * n1:
         z = ratio.z
     of_table = {
-        key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
+        key: float(table.figures[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
     }
     return {
         "impact_ratio": ratio.ratio,

@@ -342,7 +342,7 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
         clusters=np.array([preference.clusters for preference in preferences], dtype=np.float64),
         ragged=columns["lost"],
         alone=np.array([preference.one_cluster for preference in preferences], dtype=np.bool_),
-        beside={
+        figures={
             "rate": columns["rate"],
             "spec_p_value": columns["binomial_p"],
             "spec_effect": np.array([preference.effect.value for preference in preferences]),

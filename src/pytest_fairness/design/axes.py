@@ -63,7 +63,7 @@ def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -
 def _axis(name: str, values: object) -> Axis:
     """Return the axis *name* with its *values* as texts. Raises UsageError for what is none."""
     where = f"axis {name!r}:"
-    if not name.isidentifier() or not name.isascii():
+    if not all((name.isidentifier(), name.isascii())):
         raise UsageError(f"{where} a slot's name is made of letters, digits and _")
     if name in SLOTS:
         raise UsageError(f"{where} {{{name}}} is a pronoun slot; choose another name")

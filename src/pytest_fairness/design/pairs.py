@@ -172,6 +172,7 @@ class PairGrid(LazyCells):
 
     @property
     def needs_system_prompt(self) -> bool:
+        """Return whether any request has a system prompt, which tier 2 has no place for."""
         return any(_tier_of(requests) == 1 for requests in self.requests.values())
 
     def cell_at(self, position: int) -> Cell:
@@ -264,6 +265,7 @@ def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]
 
 
 def _rendered(template: Template | None, values: Mapping[str, str]) -> str | None:
+    """Return *template* with *values* in its slots; None without a template."""
     if template is None:
         return None
     return template.render(values)

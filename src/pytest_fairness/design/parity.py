@@ -120,11 +120,16 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
     if by in cell.groups:
         yield cell.groups[by], cell.prompt
     elif by == "group":
-        for place in range(1, 27):
-            group = cell.attributes.get(f"group_{place}")
-            if not isinstance(group, str):
-                return
-            yield group, _line_of(cell.turns[0], cell.attributes.get(f"name_{place}"))
+        yield from _lines_of_list(cell)
+
+
+def _lines_of_list(cell: Cell) -> Iterator[tuple[str, str]]:
+    """Yield the group of each candidate that *cell* lists, with the line of the list."""
+    for place in range(1, 27):
+        group = cell.attributes.get(f"group_{place}")
+        if not isinstance(group, str):
+            return
+        yield group, _line_of(cell.turns[0], cell.attributes.get(f"name_{place}"))
 
 
 def _line_of(text: str, name: object) -> str:

@@ -234,7 +234,8 @@ def _condition(text: str) -> Condition:
     """Return the condition that *text* names. Raises UsageError."""
     parts = list(map(str.strip, text.split("+")))
     kinds = set(parts) - {"name"}
-    if "" in parts or len(kinds) > 1 or len(parts) > len({*parts}):
+    faults = ("" in parts, len(kinds) > 1, len(parts) > len({*parts}))
+    if any(faults):
         raise UsageError(
             f"signal {text!r}: give 'name', one kind such as 'label', or both as 'name+label'"
         )

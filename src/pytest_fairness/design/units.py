@@ -502,13 +502,18 @@ class Crossing:
         if named and self._others_have_words(name, kind):
             return ()
         phrases = self.banks.signals.phrases(name, groups[name], kind, groups.get(GENDER))
-        if kind == LABEL and name in self.after_who:
+        if kind == LABEL:
+            self._refuse_after_who(name, phrases[0])
+        return phrases
+
+    def _refuse_after_who(self, name: str, label: str) -> None:
+        """Raise UsageError where a template has the words of class *name* after "who"."""
+        if name in self.after_who:
             raise UsageError(
-                f"the label of {name} names the group ({phrases[0]!r}), so it does not go on after "
+                f"the label of {name} names the group ({label!r}), so it does not go on after "
                 f"'who': write ({{{name}}}), or take a kind of signal that does, as docs/grids.md "
                 "lists them"
             )
-        return phrases
 
     def _refuse_no_words(self, name: str, *, named: bool) -> None:
         """Raise UsageError for a class that is to be conveyed by its name, and has a slot as well,
@@ -648,7 +653,7 @@ def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[st
     if gender == CONTROL:
         return pronouns("they")
     agreed = pronouns_of(gender)
-    if required and gender is not None and not agreed:
+    if all((required, gender is not None, not agreed)):
         raise UsageError(
             f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
             f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', "
