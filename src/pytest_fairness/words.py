@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 __all__ = [
     "NOTHING",
     "agreeing",
+    "confidence",
     "count",
     "effect",
     "effect_size",
@@ -57,6 +58,11 @@ def rounded_percent(share: float) -> str:
     if 100 * share >= 9.95:
         digits = 0
     return percent(share, digits)
+
+
+def confidence(level: float) -> str:
+    """Write the confidence of an interval with three figures: ``90 %``, ``96.2 %``."""
+    return f"{100 * level:.3g} %"
 
 
 def points(share: float | None, *, plus: bool = True) -> str:

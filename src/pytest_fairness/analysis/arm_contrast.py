@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
 from pytest_fairness.analysis.family import Family, Member
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     IDLE,
     TRIVIAL,
@@ -57,6 +59,7 @@ def analyze_arms(
     alpha: float = 0.05,
     correction: str = "bonferroni",
     scorers: Mapping[str, Any] | None = None,
+    _look: Look | None = None,
 ) -> Finding:
     """Compare the disparity between groups in arm *treated* with that in arm *control*, fixed
     beforehand.
@@ -112,6 +115,8 @@ def analyze_arms(
     names = (treated, control)
     at = (arms.labels.index(treated), arms.labels.index(control))
     rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
+    if _look is not None:
+        rule = replace(rule, alpha=_look.red, look=_look)
     if classes is not None:
         _check_classes(classes, whole.labels)
         pooled = _pooled(labelled, classes, seats)
@@ -133,7 +138,7 @@ def analyze_arms(
     notes: tuple[str, ...] = ()
     if placebo is not None:
         place = arms.labels.index(placebo)
-        details["against_placebo"], notes = _against(data, place, treated, alpha)
+        details["against_placebo"], notes = _against(data, place, treated, rule.alpha)
     sentence = f"{verdict}: {_sentence(verdict, decider, judged, data, names)}."
     if isinstance(cluster, tuple):
         cluster = " and ".join(cluster)
@@ -157,7 +162,7 @@ def analyze_arms(
         family={
             "size": len(judged),
             "method": correction,
-            "alpha": alpha,
+            "alpha": rule.alpha,
             "metrics": [data.reading.name],
         },
         details=details,
@@ -238,14 +243,14 @@ def _judge(
     """*pairs* of groups as one family; as a *detail* they only raise the alarm."""
     if not pairs:
         return []
-    contrasts = [data.contrast(arms, a, b) for a, b in pairs]
+    contrasts = [_read(data.contrast(arms, a, b), rule) for a, b in pairs]
     cells = np.array([data.cells(arms, a, b) for a, b in pairs])  # pairs × cells × rows
     used = (cells & data.used).sum(axis=2)
     total = cells.sum(axis=2)
     table = _table(data, pairs, contrasts, used.min(axis=1))
 
     def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
-        again = data.contrast(arms, *pairs[at], raised)
+        again = _read(data.contrast(arms, *pairs[at], raised), rule)
         if again is None:
             return None
         return _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
@@ -271,6 +276,13 @@ def _judge(
     usable = np.array([not decision.unusable for decision in judged[0].decisions])
     rows = zip(family.results(judged), contrasts, (grown & usable).tolist(), strict=True)
     return [JudgedPair(*row) for row in rows]
+
+
+def _read(contrast: ArmContrast | None, rule: Rule) -> ArmContrast | None:
+    """Return *contrast* with the intervals that the *rule* reads."""
+    if contrast is None:
+        return None
+    return replace(contrast, confidence=rule.confidence)
 
 
 def _table(
@@ -311,7 +323,9 @@ def _table(
 def _row(contrast: ArmContrast) -> tuple[float, ...]:
     change = contrast.change
     extent = max(contrast.extent(contrast.control), contrast.extent(contrast.treated))
-    effect, low, high = (contrast.on_sd(value) for value in (change.mean, *change.interval(0.9)))
+    effect, low, high = (
+        contrast.on_sd(value) for value in (change.mean, *change.interval(contrast.confidence))
+    )
     return (
         effect,
         low,

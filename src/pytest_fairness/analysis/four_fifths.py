@@ -11,6 +11,7 @@ import numpy as np
 from pytest_fairness import model
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     PRACTICAL,
@@ -21,6 +22,7 @@ from pytest_fairness.analysis.policy import (
     capped,
     first_match,
     judge_ratio,
+    not_yet_green,
     undecided,
     verdict_by,
 )
@@ -61,7 +63,7 @@ from pytest_fairness.statistics.proportions import (
     impact_ratio,
     reference_group,
 )
-from pytest_fairness.words import enumerated, p_equals, percent
+from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +86,7 @@ def analyze_four_fifths(
     practical_ratio: float = PRACTICAL,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
+    _look: Look | None = None,
 ) -> model.Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
@@ -126,17 +129,30 @@ def analyze_four_fifths(
         raise UsageError(
             "reference=… names one group, but by=… names several classes: analyse them one by one"
         )
+    rule = Rule(alpha=alpha, correction=correction)
+    if _look is not None:
+        rule = Rule(alpha=_look.red, correction=correction, look=_look)
     every = [
         _grouping(
-            called, design, name, yes, present, declared, practical=practical_ratio, bare=bare_ratio
+            called,
+            design,
+            name,
+            yes,
+            present,
+            declared,
+            practical=practical_ratio,
+            bare=bare_ratio,
+            confidence=rule.confidence,
         )
         for called, design in groupings(frame, columns, cluster, block)
     ]
     design = every[0].design
-    rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
+    rule = replace(rule, **nouns(frame, design))
     members = [compared.member for compared in every]
     for compared in every:
-        members += missing_answers(compared.rows.by, compared.design, compared.rows.missing)
+        members += missing_answers(
+            compared.rows.by, compared.design, compared.rows.missing, rule.confidence
+        )
     family = Family(members, rule)
     pairs = family.results(family.judge())
     decider = model.deciding_pair(pairs)
@@ -166,7 +182,7 @@ def analyze_four_fifths(
             dict.fromkeys([*_notes(every, bare_ratio, missing, rule.case_noun), *_trifles(pairs)])
         ),
         pairs=pairs,
-        family={**family.facts(pairs), "alpha": None if bare_ratio else alpha},
+        family={**family.facts(pairs), "alpha": None if bare_ratio else rule.alpha},
         **every[0].rows.facts,
         details={
             "reference": {compared.rows.by: compared.reference for compared in every},
@@ -192,9 +208,14 @@ class _RatioRule:
     practical: float
     bare: bool
 
+    def decide(self, table: PairTable, rule: Rule) -> list[Decision]:
+        """Decide on all pairs of *table*."""
+        decisions = first_match(table, rule, (True, self.judge))
+        return about_names(table, rule, not_yet_green(rule, decisions, table.constant))
+
     def judge(self, table: PairTable, place: int, rule: Rule) -> Decision:
         """Decide on the pair in row *place* of *table*."""
-        ratio = _ratio(table, place)
+        ratio = _ratio(table, place, rule.confidence)
         if ratio is None:
             fewest = int(np.argmin(table.trials[place]))
             group = int((table.first, table.second)[fewest][place])
@@ -262,6 +283,7 @@ def _grouping(
     *,
     practical: float,
     bare: bool,
+    confidence: float,
 ) -> _Decided:
     """Count and test; who was refused got no favourable decision and counts. Where the data choose
     the reference, all pairs count in the family. Raises FrameError for a *reference* that is no
@@ -292,7 +314,9 @@ def _grouping(
         high=1.0,
     )
     last = replace(design, group=Coded(places[design.group.codes], ordered))
-    rows = ScoredRows(by=by, reading=reading, design=last, used=used, missing=~used)
+    rows = ScoredRows(
+        by=by, reading=reading, design=last, used=used, missing=~used, confidence=confidence
+    )
     metric = rows.measure()
     reported = np.zeros(0, dtype=np.intp)
     if reference is not None:
@@ -313,17 +337,17 @@ def _grouping(
         unreported = np.delete(_selection_p(metric), reported)
     p_of_lost = np.zeros(0)
     if lost.any():
-        p_of_lost = p_lost(missing_answers(by, last, ~used))[reported]
+        p_of_lost = p_lost(missing_answers(by, last, ~used, confidence))[reported]
     member = Member(
         name=name,
         by=by,
         table=table,
         metric=metric,
         kind=metric.kind,
-        decide=lambda table, rule: about_names(
-            table, rule, first_match(table, rule, (True, ratio_rule.judge))
-        ),
-        report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
+        decide=ratio_rule.decide,
+        report=lambda table: [
+            {"by": by, **_figures(table, at, confidence)} for at in range(table.first.size)
+        ],
         spec_tests=metric.pairs.first.size,
         unreported=unreported,
         lost=judged_lost,
@@ -378,7 +402,7 @@ def _selection_p(metric: Metric) -> Floats:
     return np.nan_to_num(combine(row, table.p_cluster), nan=1.0)
 
 
-def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
+def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
     """None where one of the groups has no decisions."""
     x1, n1, x2, n2 = (
         int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
@@ -392,12 +416,13 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
         n2,
         design_effect=float(table.figures["design_effect"][at]),
         df=float(table.df[at]),
+        confidence=confidence,
     )
 
 
-def _figures(table: PairTable, at: int) -> dict[str, model.JSON]:
+def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JSON]:
     """Return what is reported of a pair beside its verdict."""
-    ratio = _ratio(table, at)
+    ratio = _ratio(table, at, confidence)
     if ratio is None:
         return {}
     x1, n1, x2, n2 = (
@@ -413,8 +438,8 @@ def _figures(table: PairTable, at: int) -> dict[str, model.JSON]:
         "impact_ratio": ratio.ratio,
         "impact_ratio_low": ratio.ratio_low,
         "impact_ratio_high": ratio.ratio_high,
-        "impact_ratio_90_low": ratio.low_90,
-        "impact_ratio_90_high": ratio.high_90,
+        "clustered_impact_ratio_low": ratio.low,
+        "clustered_impact_ratio_high": ratio.high,
         "favourable_1": x1,
         "n_1": n1,
         "rate_1": x1 / n1,
@@ -517,15 +542,18 @@ def _side(decider: model.PairResult, verdict: model.Verdict) -> str:
 def _certainty(decider: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return the interval of the ratio, where it holds the ratio, and p."""
     corrected = f"corrected {p_equals(decider.corrected_p_value)}"
-    low, high = numbers["impact_ratio_90_low"], numbers["impact_ratio_90_high"]
+    low, high = (numbers[f"clustered_impact_ratio_{end}"] for end in ("low", "high"))
     if low < numbers["impact_ratio"] < high:
-        return f"90 % interval {low:.2f} to {high:.2f}, {corrected}"
+        level = confidence(decider.confidence)
+        return f"{level} interval {low:.2f} to {high:.2f}, {corrected}"
     return corrected
 
 
 def _in_words(pair: model.PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
-    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    effect = effect_with_interval(
+        pair.effect_name, pair.effect, pair.effect_low, pair.effect_high, pair.confidence
+    )
     if "impact_ratio" in numbers:
         effect = (
             "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "

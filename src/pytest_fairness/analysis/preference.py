@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pytest_fairness import model
-from pytest_fairness.analysis.family import Family, Member
+from pytest_fairness.analysis.family import Family, Member, keep_green
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
@@ -40,7 +41,7 @@ from pytest_fairness.statistics.choices import (
     read_choices,
     read_slates,
 )
-from pytest_fairness.statistics.clusters import all_pairs, t_quantile
+from pytest_fairness.statistics.clusters import CONFIDENCE, all_pairs, t_quantile
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.win_rates import (
@@ -77,6 +78,7 @@ def analyze_preference(
     position: str | None = None,
     alpha: float = 0.05,
     correction: str = "bonferroni",
+    _look: Look | None = None,
 ) -> model.Finding:
     """Compare how often the groups are chosen over each other, as one family of all pairs.
 
@@ -107,6 +109,9 @@ def analyze_preference(
             ``trial``.
     """
     check_level(alpha, correction)
+    rule = Rule(alpha=alpha, correction=correction)
+    if _look is not None:
+        rule = Rule(alpha=_look.red, correction=correction, look=_look)
     blocks = block_columns(require_frame(frame), block)
     notes: tuple[str, ...] = ()
     if trial is None:
@@ -125,9 +130,9 @@ def analyze_preference(
         )
         cluster_name = choices.cluster_name
         noun = cluster_noun(choices.cluster_name)
-        compared = compare_all(choices)
+        compared = compare_all(choices, rule.confidence)
         groups = _groups(choices)
-        details, notes = _pairwise_details(choices, alpha)
+        details, notes = _pairwise_details(choices, rule.alpha)
     elif isinstance(cluster, tuple):
         raise UsageError(
             "cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial"
@@ -149,10 +154,10 @@ def analyze_preference(
         cluster_name = cluster
         noun = cluster_noun(cluster).replace("name pairs", "names")
         groups = _groups(slates)
-        compared, details = _among_several(slates)
+        compared, details = _among_several(slates, rule.confidence)
     if "refused" not in frame.columns:
         groups = [replace(group, refusal_rate=None) for group in groups]
-    pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
+    pairs = judge(compared, alpha=rule.alpha, correction=correction, noun=noun, look=_look)
     verdict, reason = assertion_verdict(pairs)
     decider = model.deciding_pair(pairs)
     return finding_of(
@@ -174,7 +179,7 @@ def analyze_preference(
         kind=model.OutcomeKind.BINARY,
         cluster=cluster_name,
         block=" × ".join(blocks) or None,
-        family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [METRIC]},
+        family={"size": len(pairs), "method": correction, "alpha": rule.alpha, "metrics": [METRIC]},
         details=details,
     )
 
@@ -213,8 +218,8 @@ class Compared:
     imputed: Callable[[bool], Preference] | None
 
 
-def compare_all(choices: Choices) -> list[Compared]:
-    """Every two groups that met at least once."""
+def compare_all(choices: Choices, confidence: float = CONFIDENCE) -> list[Compared]:
+    """Every two groups that met at least once, with intervals of *confidence*."""
     compared = []
     pairs = all_pairs(len(choices.labels))
     kinds = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
@@ -225,7 +230,7 @@ def compare_all(choices: Choices) -> list[Compared]:
         met = choices.take(choices.between(a, b))
         if not met.outcome.size:
             continue
-        preference = compare_pair(met, a, b)
+        preference = compare_pair(met, a, b, confidence)
         tests = test
         if preference.p_cluster is not None:
             tests = f"{test}, and t on clusters"
@@ -238,24 +243,35 @@ def compare_all(choices: Choices) -> list[Compared]:
                 counts=counts,
                 trials=met.outcome.size,
                 test=tests,
-                imputed=partial(_imputed, met, a, b),
+                imputed=partial(_imputed, met, a, b, confidence),
             )
         )
     return compared
 
 
-def _imputed(met: Choices, a: int, b: int, won: bool) -> Preference:
+def _imputed(met: Choices, a: int, b: int, confidence: float, won: bool) -> Preference:
     """A against B with every trial whose choice could not be read won by A (*won*), or by B."""
     winner = np.where((met.first == a) == won, FIRST, SECOND)
     return compare_pair(
-        replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)), a, b
+        replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)),
+        a,
+        b,
+        confidence,
     )
 
 
 def judge(
-    compared: Sequence[Compared], *, alpha: float, correction: str, noun: str
+    compared: Sequence[Compared],
+    *,
+    alpha: float,
+    correction: str,
+    noun: str,
+    look: Look | None = None,
 ) -> tuple[model.PairResult, ...]:
-    """One family: every pair of groups on which of the two was chosen."""
+    """One family: every pair of groups on which of the two was chosen; *alpha* is that of the
+    *look*, where there is one.
+    """
+    rule = Rule(alpha=alpha, correction=correction, cluster_noun=noun, look=look)
     if not compared:
         return ()
 
@@ -272,7 +288,7 @@ def judge(
     df = np.array([comparison.preference.df for comparison in compared])
     error = np.array([comparison.preference.error for comparison in compared])
     # Near a rate of one half, d = 4·(rate − ½)·√3/π.
-    reach = t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)
+    reach = t_quantile(df, 1 - rule.alpha / (2 * len(compared))) + t_quantile(df, 0.8)
     mde = reach * 4 * error * LOGIT_TO_D
     member = Member(
         name=METRIC,
@@ -291,7 +307,7 @@ def judge(
         report=lambda _: [_statistics(comparison) for comparison in compared],
         mde=np.where(np.isfinite(mde), mde, np.nan),
     )
-    family = Family([member], Rule(alpha=alpha, correction=correction, cluster_noun=noun))
+    family = Family([member], rule)
     judged = family.judge()
     for at, comparison in enumerate(compared):
         decision = judged[0].decisions[at]
@@ -301,6 +317,7 @@ def judge(
         ):
             notes = (*decision.notes, "the position decided every choice")
             judged[0].decisions[at] = replace(decision, notes=notes)
+    keep_green(judged[0], rule.look)
     return tuple(family.results(judged))
 
 
@@ -535,14 +552,16 @@ def _strengths(strengths: Strengths) -> dict[str, model.JSON]:
     return details
 
 
-def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, model.JSON]]:
+def _among_several(
+    slates: Slates, confidence: float
+) -> tuple[list[Compared], dict[str, model.JSON]]:
     """The pairs of rankings as they are; those of choices by the conditional logit, where it has a
     maximum and the rows are evidence at all.
 
     Where a group always or never won, and where one cluster's replies are mere copies, the plain
     comparison of the two groups' wins stands.
     """
-    compared = compare_all(slates.as_pairs())
+    compared = compare_all(slates.as_pairs(), confidence)
     done = slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
@@ -569,11 +588,11 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, model.JSON
     if among.fit.proper:
         for at, pair in enumerate(compared):
             if not pair.preference.copies:
-                compared[at] = _by_logit(pair, among, at)
+                compared[at] = _by_logit(pair, among, at, confidence)
     return compared, details
 
 
-def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
+def _by_logit(pair: Compared, among: Among, at: int, confidence: float) -> Compared:
     """*pair* in place *at* by the conditional logit *among* all groups."""
     d = float(among.difference[at])
     row_error = float(among.row_error[at])
@@ -594,7 +613,7 @@ def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
     if among.p_cluster is not None:
         p_cluster = float(among.p_cluster[at])
     error = max(row_error, cluster_error)
-    reach = float(t_quantile(df, 0.95)) * error
+    reach = float(t_quantile(df, (1 + confidence) / 2)) * error
     preference = replace(
         pair.preference,
         rate=1 / (1 + math.exp(-d)),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.words import (
+    confidence,
     count,
     effect_size,
     enumerated,
@@ -73,7 +74,7 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
         low, high = _negative(high), _negative(low)
     if math.isinf(effect):
         return "no overlap between the two"
-    return effect_with_interval("d", effect, low, high)
+    return effect_with_interval("d", effect, low, high, pair.confidence)
 
 
 def _negative(value: float | None) -> float | None:
@@ -100,13 +101,17 @@ def would_take(pair: PairResult | None, lead: str = "; it would take ") -> str:
 
 
 def effect_with_interval(
-    name: str, effect: float, low: float | None = None, high: float | None = None
+    name: str,
+    effect: float,
+    low: float | None = None,
+    high: float | None = None,
+    level: float = 0.9,
 ) -> str:
-    """An effect with its interval, where that has ends."""
+    """An effect with its interval of confidence *level*, where that has ends."""
     text = f"{name} = {effect_size(effect)}"
     if low is None or high is None:
         return text
-    return f"{text}, 90 % interval {effect_size(low)} to {effect_size(high)}"
+    return f"{text}, {confidence(level)} interval {effect_size(low)} to {effect_size(high)}"
 
 
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
@@ -262,15 +267,17 @@ class Subject:
 
     def _in_points(self, pair: PairResult) -> str:
         """Return the interval of the difference of two rates, where that passed *pair*."""
-        low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
+        low, high = (
+            pair.statistics.get(f"clustered_risk_difference_{end}") for end in ("low", "high")
+        )
         near = any("less than 5 points" in note for note in pair.notes)
         if not near or not isinstance(low, float) or not isinstance(high, float):
             return ""
         if pair.worse_off == pair.group_2:
             low, high = -high, -low
-        return signed(
-            f"90 % interval of the difference {points(low, plus=False)} to {points(high, plus=False)} points"
-        )
+        level = confidence(pair.confidence)
+        ends = f"{points(low, plus=False)} to {points(high, plus=False)}"
+        return signed(f"{level} interval of the difference {ends} points")
 
     def _among(self) -> str:
         if self.pairs == 1:

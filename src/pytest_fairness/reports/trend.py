@@ -142,7 +142,7 @@ class TrendPoint:
         if self.pair is None or self.finding is None:
             return None, None, None
         if self.finding.assertion == formatting.FOUR_FIFTHS:
-            named = ("impact_ratio", "impact_ratio_90_low", "impact_ratio_90_high")
+            named = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
         elif self.finding.assertion == "baseline":
             named = ("now", "now_low", "now_high")
         else:

@@ -15,7 +15,14 @@ from scipy.special import stdtr
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.categories import compare_categories
-from pytest_fairness.statistics.clusters import NameParts, all_pairs, reach, t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import (
+    CONFIDENCE,
+    NameParts,
+    all_pairs,
+    reach,
+    t_quantile,
+    two_sided_t,
+)
 from pytest_fairness.statistics.layout import Layout
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
@@ -77,9 +84,10 @@ def measure(
     *,
     categories: int = 0,
     seed: int = 0,
+    confidence: float = CONFIDENCE,
 ) -> Metric:
     """Compare all pairs of groups on *values* (one a row of the design) over the rows that are
-    *used*.
+    *used*, with intervals of *confidence*.
     """
     labels = design.group.labels
     groups = len(labels)
@@ -106,7 +114,7 @@ def measure(
     repeats = layout.cell_start.size < layout.values.size and np.array_equal(low, high)
     dropped = False
 
-    compare = partial(_compare, kind=kind, categories=categories, seed=seed)
+    compare = partial(_compare, kind=kind, categories=categories, seed=seed, confidence=confidence)
     if present.size >= 2:
         table = compare(rows, layout, parts=_recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
@@ -149,12 +157,13 @@ def _compare(
     kind: OutcomeKind,
     categories: int,
     seed: int,
+    confidence: float,
     parts: NameParts | None = None,
 ) -> PairTable:
     """Compare all pairs of the groups of *layout*, which lays *rows* out."""
     inner = all_pairs(layout.groups)
     if kind is OutcomeKind.CATEGORICAL:
-        return compare_categories(layout, inner, categories, seed)
+        return compare_categories(layout, inner, categories, seed, confidence=confidence)
     if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
         # Rows stand for themselves and few values occur: equal rows of a group and block are one
         # cell.
@@ -163,8 +172,8 @@ def _compare(
             layout.groups, layout.blocks, own_rows=True
         )
     if kind in RATES:
-        return compare_rates(layout, inner, parts)
-    return compare_scores(layout, inner, kind, parts)
+        return compare_rates(layout, inner, parts, confidence=confidence)
+    return compare_scores(layout, inner, kind, parts, confidence=confidence)
 
 
 def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:

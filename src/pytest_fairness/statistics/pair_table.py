@@ -233,12 +233,14 @@ def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Fl
     return chosen, effect[at, chosen], low[at, chosen], high[at, chosen]
 
 
-def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Floats]:
-    """θ and θ ± t·SE of each pair and effect (P × E); from −∞ to ∞ where there is no error to be
-    had.
+def intervals(
+    effects: Sequence[Effect], df: Floats, confidence: float
+) -> tuple[Floats, Floats, Floats]:
+    """θ and θ ± t·SE of each pair and effect (P × E), the two-sided interval of that *confidence*;
+    from −∞ to ∞ where there is no error to be had.
     """
     value = np.stack([effect.value for effect in effects], axis=1)
-    half = np.stack([reach(effect.error, df) for effect in effects], axis=1)
+    half = np.stack([reach(effect.error, df, confidence) for effect in effects], axis=1)
     # An infinite effect (two constants) has nothing on either side of it.
     half = np.where(np.isinf(value), 0.0, half)
     return value, value - half, value + half
@@ -363,9 +365,11 @@ def pair_table(
     )
 
 
-def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison]) -> Strata | None:
-    """Each block by itself, where there are several; *compare* takes these strata as comparisons,
-    and their places.
+def each_block(
+    cells: PairCells, compare: Callable[[PairCells, Ints], Comparison], confidence: float
+) -> Strata | None:
+    """Each block by itself, where there are several, with intervals of *confidence*; *compare* takes
+    these strata as comparisons, and their places.
     """
     if cells.layout.blocks == 1:
         return None
@@ -374,7 +378,7 @@ def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison
         return None
     comparison = compare(inner, kept)
     contrary = opposed(comparison.z, comparison.contrast.difference)
-    effect, low, high = intervals(comparison.effects, comparison.contrast.df)
+    effect, low, high = intervals(comparison.effects, comparison.contrast.df, confidence)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],

@@ -19,7 +19,7 @@ from scipy.special import bdtr, chdtrc, ndtr
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, cross, means_of, sums
 from pytest_fairness.statistics.categories import chi_square
 from pytest_fairness.statistics.choices import FIRST, Choices
-from pytest_fairness.statistics.clusters import one_sample_t, t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import CONFIDENCE, one_sample_t, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.proportions import Z_95, wilson
 
@@ -74,8 +74,8 @@ class Preference:
         return min(self.clusters) < 2
 
 
-def compare_pair(choices: Choices, a: int, b: int) -> Preference:
-    """A (code *a*) against B over the decided trials between them.
+def compare_pair(choices: Choices, a: int, b: int, confidence: float = CONFIDENCE) -> Preference:
+    """A (code *a*) against B over the decided trials between them, with intervals of *confidence*.
 
     z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each
     order; for other numbers the two-sample z on "the first-listed won", which is the same number
@@ -104,7 +104,7 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     error = max(error, over_units.error)
     within = None
     if choices.listed and n:
-        within = _within_order(table, inflation, over_units.df)
+        within = _within_order(table, inflation, over_units.df, confidence)
     total = met.first.size
     lost = 0.0
     first_share = None
@@ -124,7 +124,7 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         p_cluster=over_units.p_value,
         t=over_units.t,
         binomial_p=_binomial_p(int((met.winner == a).sum()), total),
-        effect=_log_odds(rate, n, error, over_units.df),
+        effect=_log_odds(rate, n, error, over_units.df, confidence),
         within=within,
         clusters=clusters,
         lost=lost,
@@ -158,7 +158,7 @@ def _test_over_units(rows: Choices, a: int, surplus: Floats) -> _UnitTest:
     return _UnitTest(df, error, float(two_sided_t(mean, error, df)), t)
 
 
-def _log_odds(rate: float, n: int, error: float, df: float) -> Interval:
+def _log_odds(rate: float, n: int, error: float, df: float, confidence: float) -> Interval:
     """Return the log odds of *rate* with its interval; half a trial is added to both sides of a rate
     of 0 or 1.
     """
@@ -167,7 +167,7 @@ def _log_odds(rate: float, n: int, error: float, df: float) -> Interval:
     p = rate
     if not 0 < rate < 1:
         p = (rate * n + 0.5) / (n + 1)
-    return _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
+    return _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df, confidence)
 
 
 def _binomial_p(won: int, total: int) -> float:
@@ -252,7 +252,7 @@ def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, fl
     return z, 0.5 + gap / total / 2, math.sqrt(spread) / total / 2, expected
 
 
-def _within_order(table: Floats, inflation: float, df: float) -> Interval:
+def _within_order(table: Floats, inflation: float, df: float, confidence: float) -> Interval:
     """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on
     the d scale.
 
@@ -280,11 +280,11 @@ def _within_order(table: Floats, inflation: float, df: float) -> Interval:
             + (q * s).sum() / (2 * for_b**2)
         )
     effect = math.log(for_a / for_b) / 2
-    return _interval(effect, math.sqrt(variance * inflation) / 2, df)
+    return _interval(effect, math.sqrt(variance * inflation) / 2, df, confidence)
 
 
-def _interval(log_odds: float, error: float, df: float) -> Interval:
-    reach = float(t_quantile(df, 0.95)) * error
+def _interval(log_odds: float, error: float, df: float, confidence: float) -> Interval:
+    reach = float(t_quantile(df, (1 + confidence) / 2)) * error
     return Interval(*((log_odds + side * reach) * LOGIT_TO_D for side in (-1, 0, 1)))
 
 
