@@ -253,16 +253,15 @@ class Preloading:
 
 
 def _read_what_ships(module: types.ModuleType) -> None:
-    """Call the cached functions of *module* that take nothing: what they return is the same in every
-    session.
+    """Call the cached functions of *module* that take nothing: what they return is what ships, the
+    same in every session.
     """
     for function in vars(module).values():
-        if isinstance(function, functools._lru_cache_wrapper):
-            if (
-                function.__module__ == module.__name__
-                and not inspect.signature(function).parameters
-            ):
-                function()
+        cached = isinstance(function, functools._lru_cache_wrapper)
+        if not cached or function.__module__ != module.__name__:
+            continue
+        if not inspect.signature(function).parameters:
+            function()
 
 
 def _keep_metadata() -> None:
