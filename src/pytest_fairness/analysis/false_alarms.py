@@ -55,7 +55,6 @@ def chance(alpha: float = ALPHA, *, confirmed: bool = False) -> float:
     return min(1.0, measured * share)
 
 
-@cache
 def _bound(alpha: float, *, confirmed: bool) -> float:
     """Return the bound of a family of one test: larger ones are less likely to alarm twice."""
     levels = (alpha, TEMPLATE_ALPHA * alpha)
