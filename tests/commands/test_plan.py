@@ -531,17 +531,18 @@ def test_kinds_by_calls(cli: Cli, tmp_path: Path) -> None:
 def test_the_programme_takes_one_screen(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """322 items are eight entries."""
+    """644 items are eight entries."""
     monkeypatch.chdir(tmp_path)
     suite = (
         "--pyargs",
         "pytest_fairness.suites.bias",
+        "--fairness-tier=all",
         "-p",
         "no:cacheprovider",
     )
     _, text, err = cli("plan", "--suite", *suite)
     assert err == ""
-    assert "  322 tests, 72,320 trials" in text
+    assert "  644 tests, 144,640 trials" in text
     assert text.count("::test_") == 8
     assert len(text.splitlines()) < 50
 
