@@ -13,7 +13,7 @@ LONG = 250_000
 
 
 @contextlib.contextmanager
-def watched(seconds: float = 5.0) -> Iterator[None]:
+def watched(seconds: float = 10.0) -> Iterator[None]:
     """Fail what takes *seconds* of processor time in here; where there is no such alarm, the watch
     on the whole session is left.
 
