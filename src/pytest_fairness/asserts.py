@@ -193,7 +193,8 @@ def assert_baseline(
     lacks are flagged, critical ones fail. ``alpha`` and the margins are those of
     :func:`pytest_fairness.compare_baseline`.
 
-    With ``--fairness-approve`` the scores of this run are written instead, under the rules of
+    Of a grid that is asked in stages it reads the base design, whatever the looks of the test come
+    to. With ``--fairness-approve`` the scores of this run are written instead, under the rules of
     approval. Returns the finding; raises FairnessFailure for a regression, and BaselineError where
     there is no baseline, or none that can be trusted. Needs a running test: outside pytest use
     :func:`pytest_fairness.compare_baseline`.
@@ -221,6 +222,9 @@ def assert_baseline(
         )
     if test.rehearsal is not None:
         return test.rehearsal.take("baseline", arguments)
+    if test.staged is not None:
+        assertion = Assertion(analysis="baseline", arguments=arguments, before=tuple(test.findings))
+        frame = arguments["frame"] = test.staged.of_base(assertion)
     outcome = outcome_of(frame, score)
     summary = scores_of(frame, outcome, arguments)
     try:

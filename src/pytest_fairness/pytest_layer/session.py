@@ -43,7 +43,6 @@ from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
 from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import reading_until, running_test
 from pytest_fairness.runs.files import removed
-from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.store import RunStore, open_store
 
 if TYPE_CHECKING:
@@ -176,13 +175,8 @@ class FairnessSession:
         }
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
-        if "looks" not in read_manifest(context.store.directory):
-            facts["looks"] = {
-                "session_alpha": self.settings.session_alpha,
-                "tests": self.settings.session_tests or max(1, self.asking),
-                "declared": self.settings.looks,
-            }
         context.store.update_manifest(**facts)
+        reporting.start_looks(context, max(1, self.asking))
         if not preflight.asks_the_settings_endpoint(items, self.grids):
             reporting.note_replaced_endpoint(context)
 
@@ -274,13 +268,10 @@ class FairnessSession:
 
     @cached_property
     def _looks(self) -> Mapping[str, Any] | None:
-        """What the run says of the looks of its tests, before the first call; None of a recording
-        without looks.
+        """What the run says of the looks of its tests, before the first call; None where it replays
+        a run without looks.
         """
-        recording = self.context.recording
-        manifest = read_manifest(self.context.store.directory)
-        if recording is not None:
-            manifest = read_manifest(recording.directory)
+        manifest = self.context.store.manifest()
         looks: Mapping[str, Any] | None = manifest.get("looks")
         return looks
 

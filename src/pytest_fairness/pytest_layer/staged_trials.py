@@ -121,12 +121,21 @@ class StagedTrials:
             stage = stage[[key in kept for key in self._keys(stage)]]
         return stage
 
+    def of_base(self, assertion: Assertion) -> pd.DataFrame:
+        """Return the table of *assertion* at the base design, which a baseline reads."""
+        try:
+            return self.table(assertion, self.stages.base, {})
+        except UsageError:
+            return self.base_table(assertion)
+
     def base_table(self, assertion: Assertion) -> pd.DataFrame:
         """Return the table that the test makes of its base design for *assertion*, whatever it is.
         Raises UsageError where it makes none.
         """
         stage = self._stage(self.stages.base, {})
-        assert self._remake is not None  # noqa: S101 - without it the base design is handed out
+        if self._remake is None:  # the base design is what was handed out
+            part: pd.DataFrame = assertion.arguments["frame"]
+            return part
         made: pd.DataFrame = self._remake(assertion, stage.copy())
         return self._with_draw(made, stage)
 

@@ -257,7 +257,7 @@ _OF_THE_FIRST = ("seed", "replay_of", "replay_of_finished", "replay_of_shards", 
 _OF_THE_END = (FINISHED, "exit_status", "notes")
 #: Keys that repeat ``findings.json``.
 _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
-_LISTS = ("sessions", "resumed", "endpoints", "logs", "planned")
+_LISTS = ("sessions", "resumed", "endpoints", "logs", "planned", "looks")
 _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
 #: Keys that are taken as recorded: a session that resumes the run reads them.
 AS_RECORDED = ("announced", "asked", "looking", "unasked", "salvaged_from")
@@ -316,6 +316,8 @@ def _unlike_manifest(
         "sessions": [],
         "endpoints": _unordered(conclusions.endpoints),
     }
+    if conclusions.looks:
+        expected["looks"] = conclusions.looks
     for number, facts in enumerate(manifests, 1):
         record = _begun(conclusions, number, facts)
         if record is not None:
