@@ -243,7 +243,7 @@ class Looking:
         if place == len(self.made) - 1:
             return []
         return [
-            {"metric": pair.metric, **_figures(self.made[place], pair)}
+            {"metric": pair.metric, **_figures(self.made[place], pair, by_margin=False)}
             for pair in self._findings[place].pairs
         ]
 
@@ -270,9 +270,13 @@ def _step(look: Look, pair: PairResult) -> dict[str, JSON]:
     }
 
 
-def _figures(look: Look, pair: PairResult) -> dict[str, JSON]:
-    """Return the figure of *pair* that a verdict is decided by at *look*, with its interval."""
+def _figures(look: Look, pair: PairResult, *, by_margin: bool = True) -> dict[str, JSON]:
+    """Return the figure of *pair* that a verdict is decided by at *look*, with its interval;
+    without *by_margin* the effect of what is held against a margin.
+    """
     measure, value, low, high = _decided_by(pair)
+    if measure == DIFFERENCE and not by_margin:
+        measure, value, low, high = EFFECT, pair.effect, pair.effect_low, pair.effect_high
     return {
         "names": look.names,
         "group_1": pair.group_1,

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -591,8 +592,8 @@ def _margin(finding: Finding) -> float:
 
 
 def _level(level: float) -> str:
-    """``.0054``, with the figures that tell small levels apart."""
-    return f"{level:.2g}".removeprefix("0")
+    """``.0054``, ``.000097``: with the figures that tell small levels apart."""
+    return f"{Decimal(f'{level:.2g}'):f}".removeprefix("0")
 
 
 def _looks_table(looks: Mapping[str, Any]) -> Table:
@@ -616,7 +617,7 @@ def _looks_table(looks: Mapping[str, Any]) -> Table:
 
     columns: Columns = {
         "look": lambda row: f"{row[0]['number']} of {row[0]['of']}",
-        str(looks["unit"]): lambda row: str(row[0]["names"]),
+        str(looks["unit"]).partition(" ")[0]: lambda row: str(row[0]["names"]),
         measure: of_pair(_value_of_step),
         "interval": of_pair(_interval_of_step),
         "at": lambda row: words.confidence(1 - 2 * row[0]["green"]),
