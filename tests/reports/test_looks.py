@@ -255,7 +255,7 @@ GRIDS = (
 def session(looks: int = 0, tables: int = 0, false_alarm: float | None = 0.042) -> dict[str, Any]:
     return {
         "looks": looks,
-        "findings": tables,
+        "judged_once": tables,
         "false_alarm_of_looks": 0.042,
         "false_alarm": false_alarm,
     }

@@ -381,7 +381,7 @@ def false_alarm_line(session: Mapping[str, Any], *, always: bool = False) -> str
             "Alarms of its grid tests turn a session of a fair system red with a chance of at most "
             f"{of_looks}"
         )
-    tables = int(session.get("findings") or 0)
+    tables = int(session.get("judged_once") or 0)
     if not tables:
         return f"{promise}."
     judged = f"tables, baselines and other logs that are judged as they are ({tables:,})"
