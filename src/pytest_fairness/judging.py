@@ -114,7 +114,7 @@ def _looked(
     """Return the finding of *assertion* by *plan*, and what it was judged from: on the stages of
     *test*, or *only* one table.
     """
-    from pytest_fairness.analysis.looks import DROPPING, Looking
+    from pytest_fairness.analysis.looks import DROPPING, Looking, trials_in
 
     looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
     stopped = ""
@@ -138,9 +138,12 @@ def _looked(
             break
         arguments = {**assertion.arguments, "frame": frame}
         finding, basis = judged_once(assertion.analysis, arguments, look)
-        looking.take(look, finding)
+        looking.take(look, finding, trials_in(frame))
         place = len(assertion.before)
-        test.log_look(look_record(look, finding, frame, place=place, final=looking.ended))
+        following = ""
+        if not looking.ended:
+            following = f"{looking.next_look().names} {plan.unit}"
+        test.log_look(look_record(look, finding, frame, place=place, following=following))
     finding = looking.conclusion(stopped)
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
 
@@ -168,10 +171,11 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
 
 
 def look_record(
-    look: Look, finding: Finding, frame: pd.DataFrame, *, place: int, final: bool
+    look: Look, finding: Finding, frame: pd.DataFrame, *, place: int, following: str
 ) -> dict[str, JSON]:
     """Return the log's record of one look: its number and size, a digest of the cells read, p and
-    the ends of the interval of each pair, and what was decided.
+    the ends of the interval of each pair, and what was decided. *following* names the size of the
+    next look; empty where nothing more is asked.
     """
     import hashlib
 
@@ -192,7 +196,8 @@ def look_record(
         "rows": len(frame),
         "pairs": pairs,
         "verdict": finding.verdict.value,
-        "decision": "stop" if final else "go on",
+        "decision": "go on" if following else "stop",
+        "next": following,
     }
 
 

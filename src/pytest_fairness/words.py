@@ -19,6 +19,7 @@ __all__ = [
     "interval",
     "listed",
     "names_in",
+    "of_confidence",
     "p_equals",
     "p_value",
     "part_of",
@@ -56,6 +57,16 @@ def rounded_percent(share: float) -> str:
 def confidence(level: float) -> str:
     """Write the confidence of an interval with three figures: ``90 %``, ``96.2 %``."""
     return f"{100 * level:.3g} %"
+
+
+def of_confidence(levels: Iterable[float], what: str = "interval") -> str:
+    """Name an interval with its confidence where all *levels* are one: ``90 % interval``, else
+    ``interval``.
+    """
+    shown = set(map(confidence, levels))
+    if len(shown) == 1:
+        return f"{shown.pop()} {what}"
+    return what
 
 
 def points(share: float | None) -> str:

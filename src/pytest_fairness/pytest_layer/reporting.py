@@ -342,9 +342,11 @@ def compared_with(context: RunContext, run: Path) -> Path | None:
     return against
 
 
-def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
+def summary(
+    outputs: Mapping[str, Path], context: RunContext, *, verbose: bool = False
+) -> list[str]:
     """Return what the terminal shows at the end: counts, each finding's sentence, what has changed,
-    where the reports lie.
+    where the reports lie; *verbose* under ``-v``.
     """
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.findings_json import read_results
@@ -356,7 +358,10 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     root = context.root
     against = compared_with(context, run)
     lines = summary_lines(
-        read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run))
+        read_results(run),
+        shown(outputs["report"], root),
+        printed_lines(read_sections(run)),
+        verbose=verbose,
     )
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]

@@ -168,7 +168,11 @@ class FairnessSession:
         )
         expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
         self._announced = [size, *filter(None, choice), *more, *expired]
-        facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
+        facts = {
+            "planned": sorted(planned),
+            "asked": unfinished.asked(planned, self.grids),
+            "looking": sum(map(marks.asks_for_trials, items)),
+        }
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
         context.store.update_manifest(**facts)
@@ -531,7 +535,8 @@ class FairnessSession:
         """Return the counts, each finding's sentence, and where the reports lie."""
         if self._end.outputs is None:
             return []
-        lines = reporting.summary(self._end.outputs, self.context)
+        verbose = self.config.option.verbose > 0
+        lines = reporting.summary(self._end.outputs, self.context, verbose=verbose)
         if self.settings.against is None and self.config.getoption("--fairness-against"):
             lines.append("since last: there is no earlier run with findings to compare with")
         return lines

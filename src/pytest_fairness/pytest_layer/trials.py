@@ -16,7 +16,7 @@ from pytest_fairness.context import EVERY_STAGE, RunContext
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
-from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
@@ -92,6 +92,8 @@ class TrialSource:
         self._selected = selected
         self._deal = deal
         self._progress = progress
+        self._shown: list[Progress] = []
+        self._look = ""
         self._controller = controller
         self._firsts = firsts
         self._looks = looks
@@ -165,6 +167,7 @@ class TrialSource:
         if planned.grid.stages is not None:
             indices = planned.grid.stage(names, fewer)
         stage = f"{names} {planned.unit}"
+        self._name_look(item, stage)
         tables = []
         for answers in self._answers(planned, item, system, indices, stage):
             table = answers.table(planned, replayed=self._context.recording is not None)
@@ -173,6 +176,18 @@ class TrialSource:
             tables.append(table)
         self._skip_on_a_shard()
         return _in_one_table(tables)
+
+    def _name_look(self, item: pytest.Item, stage: str) -> None:
+        """Have progress say which look of *item* the *stage* is asked for."""
+        store = self._context.store
+        looks = store.of_type("look")
+        nodeid = collection.nodeid_of(item)
+        words = looks_in_words(looks, tests_that_look(store), nodeid)
+        if all(look["test"] != nodeid for look in looks):
+            words = "; ".join(filter(None, [f"look 1: {stage}", words]))
+        self._look = words
+        for progress in self._shown:
+            progress.name_look(words)
 
     def _skip_on_a_shard(self) -> None:
         if self._deal is not None:
@@ -366,6 +381,10 @@ class TrialSource:
         # One loop for all engines: an endpoint that steps of several systems ask holds its
         # connections there.
         self._loop = self._loop or EventLoop()
+        progress = self._progress()
+        if progress is not None:
+            progress.name_look(self._look)
+            self._shown.append(progress)
         engine = Engine(
             endpoint,
             context.store,
@@ -376,7 +395,7 @@ class TrialSource:
             deadline=context.time_left,
             retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
             is_refusal=is_refusal,
-            progress=self._progress(),
+            progress=progress,
             shards=settings.shards,
             loop=self._loop,
         )

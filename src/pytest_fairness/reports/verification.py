@@ -23,7 +23,7 @@ import msgspec
 
 from pytest_fairness.analysis import analysis_called
 from pytest_fairness.analysis.controls import controls_of
-from pytest_fairness.analysis.looks import DROPPING, Looking, looks_of, plan_from
+from pytest_fairness.analysis.looks import DROPPING, Looking, looks_of, plan_from, trials_in
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.design.stages import DRAW
@@ -260,7 +260,7 @@ _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case"
 _LISTS = ("sessions", "resumed", "endpoints", "logs", "planned", "looks")
 _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
 #: Keys that are taken as recorded: a session that resumes the run reads them.
-AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from")
+AS_RECORDED = ("announced", "asked", "looking", "unasked", "salvaged_from")
 
 
 def _check_sessions(
@@ -604,7 +604,7 @@ def _analysed(
         if DRAW in frame.columns:
             rows = frame[frame[DRAW] <= look.names]
             rows.attrs = dict(frame.attrs)
-        looking.take(look, judged(rows, _look=look))
+        looking.take(look, judged(rows, _look=look), trials_in(rows))
     if not looking.made or not (looking.ended or written.get("stopped")):
         raise StoreError("it says of no look that decided it")
     return looking.conclusion(str(written.get("stopped", "")))
