@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness import analysis
-from pytest_fairness.errors import BudgetError, EndpointError, StoreError, UsageError
+from pytest_fairness.errors import (
+    BudgetError,
+    EndpointError,
+    StageUnfinished,
+    StoreError,
+    UsageError,
+)
 from pytest_fairness.model import JSON, Finding, OutcomeKind
 from pytest_fairness.running_test import Assertion, TestContext, current_test
 
@@ -114,7 +120,7 @@ def _looked(
     """Return the finding of *assertion* by *plan*, and what it was judged from: on the stages of
     *test*, or *only* one table.
     """
-    from pytest_fairness.analysis.looks import DROPPING, Looking, trials_in
+    from pytest_fairness.analysis.looks import DROPPING, Looking, look_record, trials_in
 
     looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
     stopped = ""
@@ -170,41 +176,12 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
     return kind, MINIMUM_N[kind]
 
 
-def look_record(
-    look: Look, finding: Finding, frame: pd.DataFrame, *, place: int, following: str
-) -> dict[str, JSON]:
-    """Return the log's record of one look: its number and size, a digest of the cells read, p and
-    the ends of the interval of each pair, and what was decided. *following* names the size of the
-    next look; empty where nothing more is asked.
-    """
-    import hashlib
-
-    cells = ""
-    if "key" in frame.columns:
-        keys = "\n".join(sorted(map(str, frame["key"])))
-        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    pairs: list[JSON] = []
-    for pair in finding.pairs:
-        ends: list[JSON] = [pair.effect_low, pair.effect_high]
-        groups: list[JSON] = [pair.group_1, pair.group_2]
-        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
-    return {
-        "type": "look",
-        "place": place,
-        **look.to_dict(),
-        "cells": cells,
-        "rows": len(frame),
-        "pairs": pairs,
-        "verdict": finding.verdict.value,
-        "decision": "go on" if following else "stop",
-        "next": following,
-    }
-
-
 def _why(error: Exception) -> str:
     """Return what stopped the asking of a later stage, in words."""
     if isinstance(error, BudgetError):
         return f"stopped by the cost cap: {error}"
+    if isinstance(error, StageUnfinished):
+        return f"stopped by the deadline: {error}"
     if isinstance(error, UsageError):
         return f"stopped, because the table could not be made of more names: {error}"
     return f"stopped: {error}"

@@ -204,7 +204,7 @@ def test_what_a_design_cannot_decide_is_shown_with_what_would(project: Project) 
         @grid(names=1, repetitions=60)
         def test_one_name(trials): pass
 
-        @grid(names=20, repetitions=5)
+        @grid(names=(20,), repetitions=5)
         def test_large(trials): pass
 
         @grid(names=1, repetitions=2)

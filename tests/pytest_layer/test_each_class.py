@@ -142,9 +142,7 @@ def test_the_announced_chance_goes_by_the_declared_level(
             'module="iso42001-bias"', f'module="iso42001-bias", {alpha}'.rstrip(", ")
         )
     )
-    result = suite.runpytest_inprocess(
-        "--fairness-test=BIAS-ATTR-*", "-o", "fairness_confirm=false"
-    )
+    result = suite.runpytest_inprocess("--fairness-test=BIAS-ATTR-*")
     lines = [line for line in result.outlines if "a fair system turns such a session red" in line]
     shares = [float(line.split("in about ")[1].split(" %")[0]) for line in lines]
     assert shares == ([] if chance is None else [pytest.approx(chance, abs=1.5)])

@@ -149,8 +149,7 @@ def test_recorded_resumed_and_in_parts(
 ) -> None:
     """``all`` in the ini file; a run that ended before its second endpoint goes on; a replay needs
     no file, of all of them or of one; merged shards are judged alike."""
-    once = ("-o", "fairness_confirm=false")
-    every = ("-o", "fairness_endpoint=all", *once)
+    every = ("-o", "fairness_endpoint=all")
     project.write(GRID, ENDPOINTS)
     project.run(*every, "-k", "not planted").assert_outcomes(passed=1, deselected=1)
     assert asked(project) == {"fair": 160}
@@ -174,9 +173,9 @@ def test_recorded_resumed_and_in_parts(
 
     (project.path / "endpoints.yaml").unlink()
     for arguments in ((), ("--fairness-endpoint=all",)):
-        project.run("--fairness-replay=last", *once, *arguments).assert_outcomes(passed=1, failed=1)
+        project.run("--fairness-replay=last", *arguments).assert_outcomes(passed=1, failed=1)
         assert judged(project) == whole
-    project.run("--fairness-replay", run, *once, "--fairness-endpoint=planted/2").assert_outcomes(
+    project.run("--fairness-replay", run, "--fairness-endpoint=planted/2").assert_outcomes(
         failed=1
     )
     assert (

@@ -55,8 +55,7 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
     findings are exactly those of an unsharded run, in one process or in workers. No trial is asked
     by two shards, and their numbers differ by one at the most."""
     project.write(PROJECT, BIASED)
-    once = ("-o", "fairness_confirm=false")
-    options = ("--fairness-endpoint", "planted", *once)
+    options = ("--fairness-endpoint", "planted")
     project.run(*options).assert_outcomes(failed=2, passed=11)
     whole, all_keys = judged(project), keys(project)
 
@@ -81,12 +80,11 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
 
     # As it is printed: a path that stood alone would be taken for a test's when pytest looks for
     # the root directory.
-    project.run(*once, *printed.rpartition("pytest ")[2].split()).assert_outcomes(
+    project.run(*printed.rpartition("pytest ")[2].split()).assert_outcomes(
         failed=2, passed=11
     )
     assert judged(project) == whole
     assert project.results["run"]["replay_of"] == merged.name
-    assert any("ask no second sample" in note for note in project.results["run"]["notes"])
 
 
 @pytest.mark.parametrize("share", ["3/2", "0/2", "half"])

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_fairness.design.stages import DRAW, Stages
-from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.errors import StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.running_test import (
     Assertion,
@@ -104,8 +104,8 @@ class StagedTrials:
     def table(self, assertion: Assertion, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
         """Return the table of *assertion* at the first *names* of each group.
 
-        Raises UsageError, saying why, where it cannot be made again, and EndpointError where the
-        stage was not asked to its end.
+        Raises UsageError, saying why, where it cannot be made again, and StageUnfinished where
+        the stage was not asked to its end.
         """
         part: pd.DataFrame = assertion.arguments["frame"]
         if names == self.names and not fewer:
@@ -113,7 +113,7 @@ class StagedTrials:
         stage = self._stage(names, fewer)
         unfinished = int((stage["status"] == Status.NOT_RUN.value).sum())
         if unfinished:
-            raise EndpointError(f"{count(unfinished, 'trial')} of the stage were not run")
+            raise StageUnfinished(f"{count(unfinished, 'trial')} of the stage were not run")
         why, kept = self._as_handed_out(assertion, part)
         if why:
             return self._with_draw(self._made_again(assertion, stage, why), stage)
@@ -136,7 +136,7 @@ class StagedTrials:
         if self._remake is None:  # the base design is what was handed out
             part: pd.DataFrame = assertion.arguments["frame"]
             return part
-        made: pd.DataFrame = self._remake(assertion, stage.copy())
+        made = self._made_again(assertion, stage, "the table cannot be made of every stage")
         return self._with_draw(made, stage)
 
     def _stage(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
@@ -240,10 +240,19 @@ class StagedTrials:
         if "key" in part.columns:
             column = "key"
         if column in made.columns and not set(made[column]) <= set(stage[column]):
-            raise UsageError(
-                f"{why}, and the table that it makes of a larger stage has rows of other trials"
-            )
+            lacks = "has rows of other trials"
+        elif column in made.columns and not self._reads_on(made, stage, column):
+            lacks = "has no rows of the names that it adds"
+        if lacks:
+            raise UsageError(f"{why}, and the table that it makes of a larger stage {lacks}")
         return made
+
+    def _reads_on(self, made: pd.DataFrame, stage: pd.DataFrame, column: str) -> bool:
+        """Return whether *made* has rows that *stage* has and the stage before the test had not; a
+        table that was kept has none.
+        """
+        added = set(stage[column]) - set(self.handed_out[column])
+        return not added or not added.isdisjoint(made[column])
 
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
         """Template, groups, context, arm … of each row: what the rows of a larger stage have too."""
@@ -271,6 +280,25 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
     return bool(values != others)
 
 
+def _made_of_trials(item: pytest.Item, names: Sequence[str]) -> bool:
+    """Return whether a fixture among *names*, or one that it needs, is made of the trials: it is not
+    made again.
+    """
+    definitions = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
+    open_names = list(names)
+    seen: set[str] = set()
+    while open_names:
+        name = open_names.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for definition in definitions.get(name, ()):
+            if "trials" in definition.argnames:
+                return True
+            open_names += definition.argnames
+    return False
+
+
 def remake_in(item: pytest.Item) -> Remake | None:
     """Return what runs the function of *item* again on another table of trials; None where it
     cannot be: the table comes from a fixture of the project's, or the function waits.
@@ -278,6 +306,8 @@ def remake_in(item: pytest.Item) -> Remake | None:
     function: Any = getattr(item, "obj", None)
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())
     if function is None or "trials" not in names or inspect.iscoroutinefunction(function):
+        return None
+    if _made_of_trials(item, names):
         return None
 
     def remake(assertion: Assertion, trials: pd.DataFrame) -> Any:
