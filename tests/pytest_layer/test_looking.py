@@ -303,7 +303,14 @@ def test_the_marker_says_the_looks_or_the_kind_of_outcome(project: Project) -> N
         "equivalent": [10, 20, 40],
         "of_a_project": [20],
     }
-    assert project.manifest["looks"] == {"session_alpha": 0.05, "tests": 10, "declared": ""}
+    fixed = project.manifest["looks"]
+    looks = fixed.pop("planned")
+    assert fixed == {"session_alpha": 0.05, "tests": 10, "declared": ""}
+    assert len(looks) == 10
+    assert looks["test_suite.py::test_a_rate"] == {
+        "scores": [10, 20, 40],
+        "rates": [10, 20, 40, 80],
+    }
     assert problems(project) == []
 
 
@@ -388,7 +395,7 @@ def test_a_table_that_the_test_made_is_made_again_for_each_look(project: Project
     look, which the first does not see. Who derives the looks from the log comes to the same, and a
     replay does.
     """
-    score = f"{FAIR} - (group == 'b') * (1 + 3 * (place > 10))"
+    score = f"1 + {FAIR} - (group == 'b') * (1 + 4 * (place > 10))"
     tests = "".join(made_in(*how, name) for name, how in MADE.items())
     project.write(suite(score, POINTS + tests))
     project.run().assert_outcomes(failed=len(MADE))
@@ -493,10 +500,10 @@ def test_a_fixture_over_the_trials_is_given_the_base_design(project: Project) ->
     project.write(suite(tests=POINTS + OF_FIXTURES))
     project.run()
     for finding in project.findings:
-        assert finding["details"]["looks"]["planned"] == [20], finding["nodeid"]
+        assert made(finding) == [20], finding["nodeid"]
         assert finding["n_per_group"]["a"] in (40, 80)
-    assert len(project.findings) == 3
-    assert names_of(project) == {"a": 20, "b": 20}
+    planned = [finding["details"]["looks"]["planned"] for finding in project.findings]
+    assert sorted(planned) == [[20], [20], [20, 40]], "one that is requested is not known before"
     assert problems(project) == []
 
 
@@ -552,7 +559,7 @@ def endpoint():
 def pairs(repetitions, template="Pick:\\n{name_1}\\n{name_2}", **arguments):
     return pytest.mark.fairness_pairs(
         template=template, candidates=PEOPLE, repetitions=repetitions,
-        role=["nurse", "cook"], **arguments
+        role=["nurse", "cook", "clerk"], **arguments
     )
 
 @pairs(12, template="Pick for {role}:\\n{name_1}\\n{name_2}")
@@ -612,10 +619,7 @@ def test_first(trials):
     project.write(suite(BIASED, tests))
     project.run("--fairness-approve", "--fairness-justification", "the first")
     scored = [finding for finding in project.findings if "looks" not in finding["details"]]
-    assert [finding["n_per_group"] for finding in scored] == [
-        {"a": 80, "b": 80},
-        {"a": 40, "b": 40},
-    ]
+    assert [finding["n_per_group"] for finding in scored] == [{"now": 160}, {"now": 80}]
     assert names_of(project) == {"a": 20, "b": 20}
     project.run()
     verdicts = [finding["verdict"] for finding in project.findings]
@@ -631,15 +635,16 @@ PAID = (
 
 
 def test_the_cap_stops_the_asking_between_looks(project: Project) -> None:
-    """Money for the first look and not for the second: the verdict is that of the first, and no more
-    is spent than the first cost.
+    """Money for the first look and not for the second: the verdict is that of the first, and what
+    was answered of the second is kept, and not judged.
     """
     with ModelServer() as server:
         project.write(LOOKS, PAID % server.openai_url)
         result = project.run("--fairness-endpoint", "paid", "--fairness-max-cost", "1.2")
         asked = len(server.requests)
-    assert asked == 80
+    assert 80 <= asked <= 120
     (finding,) = project.findings
+    assert finding["n_per_group"] == {"white": 40, "black": 40}
     assert finding["verdict"] == "INCONCLUSIVE"
     assert "stopped by the cost cap at look 1 of 3 (10 names a group)" in finding["sentence"]
     assert made(finding) == [10]
@@ -772,7 +777,7 @@ def looks_left_out(record: dict[str, Any]) -> None:
         fixed["names"] = [10, 40]
 
 
-def tests_of_the_session(record: dict[str, Any]) -> None:
+def shared_by_more_tests(record: dict[str, Any]) -> None:
     if record["type"] == "looks":
         record["looks"]["tests"] = 2
 
@@ -806,7 +811,7 @@ def test_an_audit_derives_each_look_again(project: Project, tmp_path_factory: An
     for change in (
         budget_doubled,
         looks_left_out,
-        tests_of_the_session,
+        shared_by_more_tests,
         figures_of_a_look,
         cells_of_a_look,
         without_a_look,

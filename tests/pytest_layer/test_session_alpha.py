@@ -20,7 +20,7 @@ TEAMS = {"team": {group: [f"{group.upper()}{place}" for place in range(10)] for 
 
 @pytest.fixture
 def endpoint():
-    return lambda prompt: f"{4 + int(prompt.strip(".").split()[1][1:]) % 5}/10"
+    return lambda prompt: f"{4 + int(prompt[6:-1]) % 5}/10"
 
 asked = pytest.mark.fairness_grid(template="Rate {name}.", groups=TEAMS, repetitions=3)
 
@@ -141,4 +141,4 @@ def test_even(number):
     result.assert_outcomes(passed=2)
     assert {finding["family"]["alpha"] for finding in project.findings} == {0.05}
     assert all("looks" not in finding["details"] for finding in project.findings)
-    assert "a fair system turns such a session red in about 9 % of runs" in shown(result)
+    assert "red with a chance of about 9.0 %" in shown(result)

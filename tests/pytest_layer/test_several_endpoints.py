@@ -175,9 +175,7 @@ def test_recorded_resumed_and_in_parts(
     for arguments in ((), ("--fairness-endpoint=all",)):
         project.run("--fairness-replay=last", *arguments).assert_outcomes(passed=1, failed=1)
         assert judged(project) == whole
-    project.run("--fairness-replay", run, "--fairness-endpoint=planted/2").assert_outcomes(
-        failed=1
-    )
+    project.run("--fairness-replay", run, "--fairness-endpoint=planted/2").assert_outcomes(failed=1)
     assert (
         judged(project)["test_suite.py::test_tone"] == whole["test_suite.py::test_tone[planted/2]"]
     )

@@ -80,9 +80,7 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
 
     # As it is printed: a path that stood alone would be taken for a test's when pytest looks for
     # the root directory.
-    project.run(*printed.rpartition("pytest ")[2].split()).assert_outcomes(
-        failed=2, passed=11
-    )
+    project.run(*printed.rpartition("pytest ")[2].split()).assert_outcomes(failed=2, passed=11)
     assert judged(project) == whole
     assert project.results["run"]["replay_of"] == merged.name
 
