@@ -19,7 +19,7 @@ from pytest_fairness.running_test import Assertion, TestContext, current_test
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.analysis.looks import Look, LookPlan
+    from pytest_fairness.analysis.looks import Look, Looking, LookPlan
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
 
@@ -114,6 +114,10 @@ def judged_by_looks(
     return _looked(assertion, test, plan, frame)
 
 
+class _Stop(Exception):
+    """What keeps a later look from being made, in words: the look before is the last."""
+
+
 def _looked(
     assertion: Assertion, test: TestContext, plan: LookPlan, only: pd.DataFrame | None = None
 ) -> tuple[Finding, Basis]:
@@ -126,32 +130,57 @@ def _looked(
     stopped = ""
     while not looking.ended:
         look = looking.next_look()
-        frame = only
         try:
-            if frame is None:
-                frame = test.staged.table(assertion, look.names, looking.fewer)
-        except (BudgetError, EndpointError, StoreError) as error:
-            if not looking.made:
-                raise
-            stopped = _why(error)
+            finding, basis = _judged_at(look, looking, assertion, test, only)
+        except _Stop as stop:
+            stopped = str(stop)
             break
-        except UsageError as error:
-            if not looking.made:
-                raise
-            if looking.made[-1].names < test.staged.stages.base:
-                raise UnmadeTable from error
-            stopped = _why(error)
-            break
-        arguments = {**assertion.arguments, "frame": frame}
-        finding, basis = judged_once(assertion.analysis, arguments, look)
-        looking.take(look, finding, trials_in(frame))
+        looking.take(look, finding, trials_in(basis.frame))
         place = len(assertion.before)
         following = ""
         if not looking.ended:
             following = f"{looking.next_look().names} {plan.unit}"
-        test.log_look(look_record(look, finding, frame, place=place, following=following))
+        test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
     finding = looking.conclusion(stopped)
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
+
+
+def _judged_at(
+    look: Look,
+    looking: Looking,
+    assertion: Assertion,
+    test: TestContext,
+    only: pd.DataFrame | None,
+) -> tuple[Finding, Basis]:
+    """Return what *look* comes to, and what it was judged from. Raises _Stop where the stage cannot
+    be asked, or its replies not be read, after a look was made.
+    """
+    try:
+        frame = only
+        if frame is None:
+            frame = _table_at(look, looking, assertion, test)
+        return judged_once(assertion.analysis, {**assertion.arguments, "frame": frame}, look)
+    except (BudgetError, EndpointError, StoreError) as error:
+        if not looking.made:
+            raise
+        raise _Stop(_why(error)) from error
+
+
+def _table_at(
+    look: Look, looking: Looking, assertion: Assertion, test: TestContext
+) -> pd.DataFrame:
+    """Return the table of *assertion* at *look*. Raises UnmadeTable where it cannot be made, and the
+    look before is smaller than the base design.
+    """
+    try:
+        table: pd.DataFrame = test.staged.table(assertion, look.names, looking.fewer)
+    except UsageError as error:
+        if not looking.made:
+            raise
+        if looking.made[-1].names < test.staged.stages.base:
+            raise UnmadeTable from error
+        raise _Stop(_why(error)) from error
+    return table
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:

@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -640,13 +641,36 @@ def _rows_of(look: Look, frame: pd.DataFrame, fewer: Mapping[tuple[str, str], in
     return rows
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LoggedLooks:
+    """The looks in the log of a run: what was ``fixed`` before the first call, None of a run
+    without; and the last record of each that was ``made``, by test, place and number.
+    """
+
+    fixed: Mapping[str, Any] | None
+    made: Mapping[tuple[Any, ...], Mapping[str, Any]]
+
+
+@lru_cache(maxsize=1)
+def _logged_looks(run: RunRecords) -> _LoggedLooks:
+    """Return the looks in the log of *run*, read once for all its findings."""
+    fixed = None
+    for record in run.of_type(LOOKS):
+        fixed = record["looks"]
+    made = {
+        (record["test"], record["place"], record["number"]): record
+        for record in run.of_type("look")
+    }
+    return _LoggedLooks(fixed=fixed, made=made)
+
+
 def _check_budget(plan: LookPlan, judgement: Judgement, run: RunRecords) -> None:
     """Raise StoreError where the *plan* may spend more on red than what was fixed of the run's looks
     leaves any assertion.
     """
     alpha = judgement.arguments.get("alpha", 1.0)
-    for record in run.of_type(LOOKS):
-        fixed = record["looks"]
+    fixed = _logged_looks(run).fixed
+    if fixed is not None:
         most = budget(fixed["session_alpha"], fixed["tests"], 0, alpha)
         if plan.red > most and not math.isclose(plan.red, most, rel_tol=_RELATIVE):
             raise StoreError(f"its looks spend {plan.red:.4g} on red, and may {most:.4g}")
@@ -656,12 +680,11 @@ def _check_record(made: Mapping[str, JSON], judgement: Judgement, run: RunRecord
     """Raise StoreError where the log does not have the look that was *made* for *judgement*, as it
     came out.
     """
-    wrong = [f"look {made['number']} is not in the log"]
-    for record in run.of_type("look"):
-        places = record["test"], record["place"], record["number"]
-        if places == (judgement.test, judgement.place, made["number"]):
-            logged = {name: record.get(name) for name in made}
-            wrong = _differences(dict(made), logged, f"look {made['number']}")
+    look = f"look {made['number']}"
+    record = _logged_looks(run).made.get((judgement.test, judgement.place, made["number"]))
+    if record is None:
+        raise StoreError(f"{look} is not in the log")
+    wrong = _differences(dict(made), {name: record.get(name) for name in made}, look)
     if wrong:
         raise StoreError("; ".join(wrong[:3]))
 
