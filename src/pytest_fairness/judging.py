@@ -169,7 +169,7 @@ def _judged_at(
 def _table_at(
     look: Look, looking: Looking, assertion: Assertion, test: TestContext
 ) -> pd.DataFrame:
-    """Return the table of *assertion* at *look*. Raises UnmadeTable where it cannot be made, and the
+    """Return the table of *assertion* at *look*. Raises UnmadeTable where it cannot be made and the
     look before is smaller than the base design.
     """
     try:

@@ -395,10 +395,10 @@ def test_a_table_that_the_test_made_is_made_again_for_each_look(project: Project
     look, which the first does not see. Who derives the looks from the log comes to the same, and a
     replay does.
     """
-    score = f"1 + {FAIR} - (group == 'b') * (1 + 4 * (place > 10))"
+    score = f"2 + {FAIR} - (group == 'b') * (1 + 5 * (place > 10))"
     tests = "".join(made_in(*how, name) for name, how in MADE.items())
     project.write(suite(score, POINTS + tests))
-    project.run().assert_outcomes(failed=len(MADE))
+    project.run("-o", "fairness_session_tests=1").assert_outcomes(failed=len(MADE))
     for finding in project.findings:
         assert finding["verdict"] in ("FAIL", "FLAG"), finding["nodeid"]
         assert made(finding) == [10, 20], finding["nodeid"]

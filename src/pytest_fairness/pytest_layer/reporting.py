@@ -146,9 +146,9 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
 
 
 def start_looks(context: RunContext, tests: int, planned: Mapping[str, JSON]) -> None:
-    """Write into log and manifest what is fixed of the looks of so many *tests* that ask for trials,
-    and what is *planned* for each: once a run, whichever process is first, and before the first
-    call. A replay repeats what the recording says, and has no looks where that has none.
+    """Write into log and manifest what is fixed of the looks of so many *tests* that ask for
+    trials, and what is *planned* for each: once a run, whichever process is first, and before the
+    first call. A replay repeats what the recording says, and has no looks where that has none.
     """
     store = context.store
     settings = context.settings

@@ -281,8 +281,8 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
 
 
 def _made_of_trials(item: pytest.Item, names: Sequence[str]) -> bool:
-    """Return whether a fixture among *names*, or one that it needs, is made of the trials: it is not
-    made again.
+    """Return whether a fixture among *names*, or one that it needs, is made of the trials: no other
+    trials reach it.
     """
     definitions = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
     open_names = list(names)

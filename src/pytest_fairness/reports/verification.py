@@ -665,8 +665,8 @@ def _logged_looks(run: RunRecords) -> _LoggedLooks:
 
 
 def _check_budget(plan: LookPlan, judgement: Judgement, run: RunRecords) -> None:
-    """Raise StoreError where the *plan* may spend more on red than what was fixed of the run's looks
-    leaves any assertion.
+    """Raise StoreError where the *plan* may spend more on red than what was fixed of the run's
+    looks leaves any assertion.
     """
     alpha = judgement.arguments.get("alpha", 1.0)
     fixed = _logged_looks(run).fixed
