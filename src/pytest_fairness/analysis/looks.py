@@ -110,8 +110,8 @@ def key_of(pair: PairResult) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookPlan:
-    """What is fixed before the first call: the looks, in names a group (``unit`` says of what), and
-    the budget ``red``.
+    """The plan that is fixed before the first call: the looks, in names a group (``unit`` says of
+    what), and the budget ``red``.
     """
 
     names: tuple[int, ...]
@@ -228,7 +228,7 @@ class Looking:
             finding,
             self.plan,
             self.made,
-            self._way(finding),
+            self._course(finding),
             stopped,
             trials=self._trials,
             base=self._base(),
@@ -244,11 +244,11 @@ class Looking:
         if place == len(self.made) - 1:
             return []
         return [
-            {"metric": pair.metric, **_figures(self.made[place], pair)}
+            {"metric": pair.metric, **_figures(self.made[place], pair, by_margin=False)}
             for pair in self._findings[place].pairs
         ]
 
-    def _way(self, finding: Finding) -> list[dict[str, JSON]]:
+    def _course(self, finding: Finding) -> list[dict[str, JSON]]:
         """Return the effect of the deciding pair with its interval at each look."""
         decider = deciding_pair(finding.pairs)
         steps: list[dict[str, JSON]] = []
@@ -271,9 +271,13 @@ def _step(look: Look, pair: PairResult) -> dict[str, JSON]:
     }
 
 
-def _figures(look: Look, pair: PairResult) -> dict[str, JSON]:
-    """Return the figure of *pair* that a verdict is decided by at *look*, with its interval."""
+def _figures(look: Look, pair: PairResult, *, by_margin: bool = True) -> dict[str, JSON]:
+    """Return the figure of *pair* that a verdict is decided by at *look*, with its interval;
+    without *by_margin* the effect of what is held against a margin.
+    """
     measure, value, low, high = _decided_by(pair)
+    if measure == DIFFERENCE and not by_margin:
+        measure, value, low, high = EFFECT, pair.effect, pair.effect_low, pair.effect_high
     return {
         "names": look.names,
         "group_1": pair.group_1,
@@ -367,14 +371,14 @@ def with_looks(
     finding: Finding,
     plan: LookPlan,
     made: Sequence[Look],
-    way: Sequence[Mapping[str, JSON]],
+    course: Sequence[Mapping[str, JSON]],
     stopped: str = "",
     *,
     trials: Sequence[int | None] = (),
     base: Sequence[Mapping[str, JSON]] = (),
 ) -> Finding:
     """Return *finding* with the looks that its *plan* had and that were *made*, the *trials* read
-    at each, the *way* of the deciding pair over them, the figures of all pairs at the *base*
+    at each, the *course* of the deciding pair over them, the figures of all pairs at the *base*
     design, and what *stopped* the asking before it was decided.
     """
     last = made[-1]
@@ -388,7 +392,7 @@ def with_looks(
         "red_budget": plan.red,
         "green_budget": GREEN,
         "smallest_budget": smallest_budget(finding, plan, len(made)),
-        "way": [dict(step) for step in way],
+        "way": [dict(step) for step in course],
         "base": [dict(figures) for figures in base],
         "stopped_early": early,
         "stopped": stopped,

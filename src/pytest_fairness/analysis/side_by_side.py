@@ -383,6 +383,7 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     total = cells.sum(axis=1)
     facts: dict[str, Any] = {
         "sides": contrast.cells.sides,
+        "early": contrast.cells.early,
         "test": contrast.cells.test,
         "outcome": data.reading.name,
         "kind": kind,

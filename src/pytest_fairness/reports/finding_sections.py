@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -67,6 +68,12 @@ _LINES = (
     Reference(value=-0.5, words="−0.5"),
     Reference(value=0.5, words="+0.5"),
 )
+_RATIOS = (
+    Reference(value=0.8, words="four fifths"),
+    Reference(value=LEAST_RATIO, words="PASS from here"),
+)
+_READ = "Lines are the intervals that each look reads. "
+_RED = "Red is a p below the level beside it. Levels allow for the looks before and after."
 _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
@@ -398,7 +405,9 @@ def _blocks(finding: Finding) -> Part | None:
         "pair": _pair_of,
         "n": lambda row: f"{row['n_1']}, {row['n_2']}",
         "effect d": lambda row: effect(row["effect"]),
-        _interval_of_blocks(finding): lambda row: interval(row["effect_low"], row["effect_high"], effect),
+        _interval_of_blocks(finding): lambda row: interval(
+            row["effect_low"], row["effect_high"], effect
+        ),
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }
@@ -494,7 +503,7 @@ def looks_section(finding: Finding) -> Section | None:
     parts: list[Part] = []
     if chart is not None:
         parts.append(chart)
-    parts += [_looks_table(finding, looks), _looks_facts(looks)]
+    parts += [_looks_table(looks), _looks_facts(looks)]
     return Section(heading="The looks", parts=tuple(parts))
 
 
@@ -505,69 +514,61 @@ def looks_chart(finding: Finding) -> Forest | None:
     looks = looks_of(finding)
     if looks is None or not looks["way"]:
         return None
-    way: list[dict[str, Any]] = looks["way"]
-    rows = []
-    for look, step in _steps(looks):
-        if step is None:
-            continue
-        show = _shown_as(finding, step)
-        words = (
-            f"{show(number(step['effect']) or 0.0)} {step['verdict']}, "
-            f"p {p_value(step['corrected_p_value'])} (red <{_level(look['red'])})"
-        )
-        row = ForestRow(
-            label=f"look {look['number']}: {look['names']} {looks['unit']}",
-            value=_drawable(step["effect"]),
-            low=_drawable(step["low"]),
-            high=_drawable(step["high"]),
-            verdict=Verdict(step["verdict"]),
-            words=words,
-        )
-        rows.append(row)
-    measure = str(way[-1]["measure"])
-    pair = f"{way[-1]['group_1']} – {way[-1]['group_2']}"
-    axis = f"{measure}, {pair}"
-    title = f"{pair} at each look"
-    caption = (
-        "Lines are the intervals that each look reads, so wide that all looks together find green "
-        "what is not in 5 % of cases at most. Red is a p below the level beside it, at any look."
+    last: Mapping[str, Any] = looks["way"][-1]
+    pair = f"{last['group_1']} – {last['group_2']}"
+    chart = Forest(
+        title=f"{pair} at each look",
+        axis=f"{last['measure']}, {pair}",
+        rows=tuple(_row_of_look(looks, look, step) for look, step in _steps(looks) if step),
+        caption=_READ + _RED,
     )
-    if measure == RATIO:
-        lines = (
-            Reference(value=0.8, words="four fifths"),
-            Reference(value=LEAST_RATIO, words="least for PASS"),
-        )
-        return Forest(title=title, axis=axis, rows=tuple(rows), lines=lines, caption=caption)
-    if measure == DIFFERENCE:
+    if last["measure"] == RATIO:
+        needs = "PASS needs one that begins at two thirds or above. "
+        return msgspec.structs.replace(chart, lines=_RATIOS, caption=_READ + needs + _RED)
+    if finding.assertion == "arm_reduces_disparity":
+        return msgspec.structs.replace(chart, lines=_LINES[:1], around=0.0, least=0.7, most=2.5)
+    chart = msgspec.structs.replace(
+        chart, caption=f"{_READ}PASS needs the whole of one inside the dashed lines. {_RED}"
+    )
+    if last["measure"] == DIFFERENCE:
         margin = _margin(finding)
         lines = (
             Reference(value=0, solid=True),
             Reference(value=-margin, words=f"−{margin:g}"),
             Reference(value=margin, words=f"+{margin:g}"),
         )
-        return Forest(
-            title=title,
-            axis=axis,
-            rows=tuple(rows),
-            lines=lines,
-            around=0.0,
-            least=1.3 * margin,
-            most=6 * margin,
-            caption=caption,
+        return msgspec.structs.replace(
+            chart, lines=lines, around=0.0, least=1.3 * margin, most=6 * margin
         )
-    return _effects(title, axis, tuple(rows), caption)
+    return _effects(chart.title, chart.axis, chart.rows, chart.caption)
 
 
-def _steps(
-    looks: Mapping[str, Any],
-) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+def _row_of_look(
+    looks: Mapping[str, Any], look: Mapping[str, Any], step: Mapping[str, Any]
+) -> ForestRow:
+    red = f"p {p_value(step['corrected_p_value'])} (red below {_level(look['red'])})"
+    return ForestRow(
+        label=f"look {look['number']}: {look['names']} {looks['unit']}",
+        value=_drawable(step["effect"]),
+        low=_drawable(step["low"]),
+        high=_drawable(step["high"]),
+        verdict=Verdict(step["verdict"]),
+        words=f"{_value_of_step(step)}, {red}",
+    )
+
+
+#: A look that was made, with the figures of the deciding pair there.
+_Step = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+
+
+def _steps(looks: Mapping[str, Any]) -> Iterator[_Step]:
     """Yield each look that was made, with the step of the deciding pair there, if it has one."""
     steps = {step["names"]: step for step in looks["way"]}
     for look in looks["made"]:
         yield look, steps.get(look["names"])
 
 
-def _shown_as(finding: Finding, step: Mapping[str, Any]) -> Callable[[float], str]:
+def _shown_as(step: Mapping[str, Any]) -> Callable[[float], str]:
     """Return what writes the figures of *step*."""
     shows: dict[str, Callable[[float], str]] = {
         RATIO: ratio,
@@ -591,51 +592,51 @@ def _margin(finding: Finding) -> float:
 
 
 def _level(level: float) -> str:
-    """``.0054``, with the figures that tell small levels apart."""
-    return f"{level:.2g}".removeprefix("0")
+    """``.0054``, ``.000097``: with the figures that tell small levels apart."""
+    return f"{Decimal(f'{level:.2g}'):f}".removeprefix("0")
 
 
-def _looks_table(finding: Finding, looks: Mapping[str, Any]) -> Table:
+def _looks_table(looks: Mapping[str, Any]) -> Table:
     """A row a look that was made: the deciding pair there, beside the levels of the look."""
-    steps = list(_steps(looks))
-    way = looks["way"]
     measure = EFFECT
     caption = "The looks, and their levels"
-    if way:
-        measure = str(way[-1]["measure"])
-        pair = f"{way[-1]['group_1']} – {way[-1]['group_2']}"
+    if looks["way"]:
+        last = looks["way"][-1]
+        measure = str(last["measure"])
+        pair = f"{last['group_1']} – {last['group_2']}"
         caption = f"{pair} at each look, beside the levels of the look"
-    Step = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 
-    def of_pair(show: Callable[[Mapping[str, Any]], str | Entry]) -> Callable[[Step], str | Entry]:
-        def shown(row: Step) -> str | Entry:
-            if row[1] is None:
+    def of_pair(show: Callable[[Mapping[str, Any]], str | Entry]) -> Callable[[_Step], str | Entry]:
+        def shown(row: _Step) -> str | Entry:
+            step = row[1]
+            if step is None:
                 return words.NOTHING
-            return show(row[1])
+            return show(step)
 
         return shown
 
-    def ends(step: Mapping[str, Any]) -> str:
-        low, high = number(step["low"]), number(step["high"])
-        return interval(low, high, _shown_as(finding, step))
-
-    def value(step: Mapping[str, Any]) -> str:
-        figure = number(step["effect"])
-        if figure is None:
-            return words.NOTHING
-        return _shown_as(finding, step)(figure)
-
     columns: Columns = {
         "look": lambda row: f"{row[0]['number']} of {row[0]['of']}",
-        str(looks["unit"]): lambda row: str(row[0]["names"]),
-        measure: of_pair(value),
-        "interval": of_pair(ends),
+        str(looks["unit"]).partition(" ")[0]: lambda row: str(row[0]["names"]),
+        measure: of_pair(_value_of_step),
+        "interval": of_pair(_interval_of_step),
         "at": lambda row: words.confidence(1 - 2 * row[0]["green"]),
         "corrected p": of_pair(lambda step: p_value(step["corrected_p_value"])),
         "red below": lambda row: _level(row[0]["red"]),
         "verdict": of_pair(lambda step: Entry(verdict=Verdict(step["verdict"]))),
     }
-    return table(caption, steps, columns)
+    return table(caption, list(_steps(looks)), columns)
+
+
+def _value_of_step(step: Mapping[str, Any]) -> str:
+    value = number(step["effect"])
+    if value is None:
+        return words.NOTHING
+    return _shown_as(step)(value)
+
+
+def _interval_of_step(step: Mapping[str, Any]) -> str:
+    return interval(number(step["low"]), number(step["high"]), _shown_as(step))
 
 
 def _looks_facts(looks: Mapping[str, Any]) -> Facts:

@@ -181,7 +181,7 @@ def interval_at(ends: str, level: float, levels: Iterable[float]) -> str:
     """
     if ends == NOTHING or len(set(map(confidence, levels))) < 2:
         return ends
-    return f"{ends} ({confidence(level)})"
+    return f"{ends}, {confidence(level)}"
 
 
 def deciding_levels(findings: Iterable[Finding]) -> list[float]:

@@ -420,9 +420,7 @@ def _shared(
         frame=frame,
         outcome=entry.judgement.outcome_in(frame),
         early=tuple(
-            name
-            for name, side in zip(sides, (entry, other), strict=True)
-            if side.stopped_early
+            name for name, side in zip(sides, (entry, other), strict=True) if side.stopped_early
         ),
     )
 

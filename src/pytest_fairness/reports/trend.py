@@ -310,10 +310,10 @@ def _points(trend: FindingTrend) -> Table:
         shown = words.interval(low, high, trend.shown)
         return formatting.interval_at(shown, point.confidence or 0.0, levels)
 
-    def value(point: TrendPoint) -> Entry | str:
+    def value(point: TrendPoint) -> str:
         shown = trend.shown(point.value()[0])
         if point.stopped_early:
-            return Entry(words=shown, marks=(formatting.STOPPED_EARLY,))
+            return f"{shown} ({formatting.STOPPED_EARLY})"
         return shown
 
     columns: Columns = {
@@ -400,7 +400,10 @@ def _lines_of_trend(trend: FindingTrend) -> list[str]:
     if trend.nodeid:
         lines.append(line(f"  {trend.nodeid}"))
     shown = _points(trend)
-    return [*lines, line(f"  {trend.measure}"), *table_lines(shown, shown.rows), ""]
+    lines += [line(f"  {trend.measure}"), *table_lines(shown, shown.rows)]
+    if any(point.stopped_early for point in trend.points):
+        lines.append(line(f"  {EARLY}"))
+    return [*lines, ""]
 
 
 def trend_page(read: ReadRuns) -> str:
