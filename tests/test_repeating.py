@@ -175,7 +175,7 @@ LACKS: dict[str, tuple[Change, str]] = {
     "nothing": (lambda _f: KEPT[:0], "has no rows"),
     "no column": (lambda f: f.drop(columns="reply"), "lacks the columns reply"),
     "other trials": (lambda f: f.assign(key="z" + f.key), "has rows of other trials"),
-    "the first names": (lambda _f: KEPT, "has no rows of the names that it adds"),
+    "the first names": (lambda _f: KEPT, "has no row of a new name"),
 }
 
 

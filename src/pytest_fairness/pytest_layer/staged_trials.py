@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +20,7 @@ import pytest
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.errors import StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind, Status
+from pytest_fairness.pytest_layer import marks
 from pytest_fairness.running_test import (
     Assertion,
     Rehearsal,
@@ -239,20 +240,13 @@ class StagedTrials:
         column = "name"
         if "key" in part.columns:
             column = "key"
-        if column in made.columns and not set(made[column]) <= set(stage[column]):
-            lacks = "has rows of other trials"
-        elif column in made.columns and not self._reads_on(made, stage, column):
-            lacks = "has no rows of the names that it adds"
-        if lacks:
-            raise UsageError(f"{why}, and the table that it makes of a larger stage {lacks}")
+        if column in made.columns:
+            rows = set(made[column])
+            if not rows <= set(stage[column]):
+                raise UsageError(f"{why}, and the table that it makes has rows of other trials")
+            if rows <= set(self.handed_out[column]):
+                raise UsageError(f"{why}, and the table that it makes has no row of a new name")
         return made
-
-    def _reads_on(self, made: pd.DataFrame, stage: pd.DataFrame, column: str) -> bool:
-        """Return whether *made* has rows that *stage* has and the stage before the test had not; a
-        table that was kept has none.
-        """
-        added = set(stage[column]) - set(self.handed_out[column])
-        return not added or not added.isdisjoint(made[column])
 
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
         """Template, groups, context, arm … of each row: what the rows of a larger stage have too."""
@@ -280,34 +274,15 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
     return bool(values != others)
 
 
-def _made_of_trials(item: pytest.Item, names: Sequence[str]) -> bool:
-    """Return whether a fixture among *names*, or one that it needs, is made of the trials: no other
-    trials reach it.
-    """
-    definitions = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
-    open_names = list(names)
-    seen: set[str] = set()
-    while open_names:
-        name = open_names.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for definition in definitions.get(name, ()):
-            if "trials" in definition.argnames:
-                return True
-            open_names += definition.argnames
-    return False
-
-
 def remake_in(item: pytest.Item) -> Remake | None:
     """Return what runs the function of *item* again on another table of trials; None where it
-    cannot be: the table comes from a fixture of the project's, or the function waits.
+    cannot be: a fixture of the project's makes a table of the trials, or the function waits.
     """
     function: Any = getattr(item, "obj", None)
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())
     if function is None or "trials" not in names or inspect.iscoroutinefunction(function):
         return None
-    if _made_of_trials(item, names):
+    if marks.fixtures_on(item, "trials"):
         return None
 
     def remake(assertion: Assertion, trials: pd.DataFrame) -> Any:
