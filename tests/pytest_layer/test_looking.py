@@ -353,7 +353,7 @@ def test_looks_of_a_marker_that_make_no_sense_are_an_error_of_collection(project
 
 #: What a test may make of its trials before it asserts, and the outcome that it asserts on.
 MADE = {
-    "picked": ('trials[trials.reply != "5/10"]', "rating", "team"),
+    "picked": ('trials[trials.reply != "7/10"]', "rating", "team"),
     "added": ("trials.assign(points=points(trials))", "points", "team"),
     "centred": (
         "trials.assign(points=(points(trials) - points(trials).mean()).round(3))",
@@ -395,7 +395,7 @@ def test_a_table_that_the_test_made_is_made_again_for_each_look(project: Project
     look, which the first does not see. Who derives the looks from the log comes to the same, and a
     replay does.
     """
-    score = f"2 + {FAIR} - (group == 'b') * (1 + 5 * (place > 10))"
+    score = f"2 + {FAIR} - (group == 'b') * (1 + 4 * (place > 10))"
     tests = "".join(made_in(*how, name) for name, how in MADE.items())
     project.write(suite(score, POINTS + tests))
     project.run("-o", "fairness_session_tests=1").assert_outcomes(failed=len(MADE))
