@@ -22,7 +22,7 @@ def test_every_outcome_is_in_the_report(project: Project) -> None:
     project.write(SUITE)
     project.run("-m", "fairness")
     levels = [(finding["outcome"], finding["family"]["alpha"]) for finding in project.findings]
-    assert levels == [("sentiment", 0.025), ("word_count", 0.025)]
+    assert levels == [("sentiment", 0.015 / 2), ("word_count", 0.015 / 2)]
     judged = [
         (record["place"], record["arguments"]["alpha"]) for record in project.records("judgement")
     ]
