@@ -10,6 +10,7 @@ Standard library only: the controller of a session, which announces the looks, l
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -317,6 +318,35 @@ def trials_in(frame: Any) -> int | None:
     if "key" in frame.columns:
         return int(frame["key"].nunique())
     return None
+
+
+def look_record(
+    look: Look, finding: Finding, frame: Any, *, place: int, following: str
+) -> dict[str, JSON]:
+    """Return the log's record of one look: its number and size, a digest of the cells read, p and
+    the ends of the interval of each pair, and what was decided. *following* names the size of the
+    next look; empty where nothing more is asked.
+    """
+    cells = ""
+    if "key" in frame.columns:
+        keys = "\n".join(sorted(map(str, frame["key"])))
+        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    pairs: list[JSON] = []
+    for pair in finding.pairs:
+        ends: list[JSON] = [pair.effect_low, pair.effect_high]
+        groups: list[JSON] = [pair.group_1, pair.group_2]
+        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
+    return {
+        "type": "look",
+        "place": place,
+        **look.to_dict(),
+        "cells": cells,
+        "rows": len(frame),
+        "pairs": pairs,
+        "verdict": finding.verdict.value,
+        "decision": "go on" if following else "stop",
+        "next": following,
+    }
 
 
 def settled_groups(finding: Finding, settled: Settled) -> list[tuple[str, str]]:

@@ -145,10 +145,10 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
     store.amend_manifest(add)
 
 
-def start_looks(context: RunContext, tests: int) -> None:
-    """Write into log and manifest what is fixed of the looks of *tests* that ask for trials: once a
-    run, whichever process is first, and before the first call. A replay repeats what the recording
-    says, and has no looks where that has none.
+def start_looks(context: RunContext, tests: int, planned: Mapping[str, JSON]) -> None:
+    """Write into log and manifest what is fixed of the looks of so many *tests* that ask for
+    trials, and what is *planned* for each: once a run, whichever process is first, and before the
+    first call. A replay repeats what the recording says, and has no looks where that has none.
     """
     store = context.store
     settings = context.settings
@@ -158,6 +158,7 @@ def start_looks(context: RunContext, tests: int) -> None:
         "session_alpha": settings.session_alpha,
         "tests": settings.session_tests or tests,
         "declared": settings.looks,
+        "planned": dict(planned),
     }
     if settings.replay is not None:
         looks = read_manifest(settings.replay).get("looks")

@@ -176,7 +176,12 @@ class FairnessSession:
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
         context.store.update_manifest(**facts)
-        reporting.start_looks(context, max(1, self.asking))
+        planned_looks = {
+            "::".join(key): design.grid.stages.to_dict()
+            for key, design in self.grids.items()
+            if design.grid.stages is not None
+        }
+        reporting.start_looks(context, max(1, self.asking), planned_looks)
         if not preflight.asks_the_settings_endpoint(items, self.grids):
             reporting.note_replaced_endpoint(context)
 
@@ -263,7 +268,7 @@ class FairnessSession:
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
             firsts=() if shard else self._firsts(),
-            looks=self._looks is not None,
+            looks=self._looks,
         )
 
     @cached_property

@@ -70,7 +70,8 @@ class TrialSource:
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want.
     *controller* is the process that this worker works for. *firsts*: where several endpoints are
-    asked, an item of each. ``looks``: assertions look; False for the replay of a run without.
+    asked, an item of each. ``looks``: what is fixed of them; None in
+    the replay of a run without.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class TrialSource:
         progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
-        looks: bool = True,
+        looks: Mapping[str, Any] | None = None,
     ) -> None:
         self._context = context
         self._resolve = resolve
@@ -120,8 +121,9 @@ class TrialSource:
 
         if self._deal is not None:
             return ask(self._stage_of_shard(stages), {})
-        if not self._looks:
+        if self._looks is None:
             return ask(stages.base, {})
+        self._refuse_other_looks(self._looks, item, stages)
         staged = StagedTrials(
             stages,
             ask,
@@ -132,6 +134,25 @@ class TrialSource:
         item.stash[STAGED] = staged
         # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
+
+    def _refuse_other_looks(
+        self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages
+    ) -> None:
+        """Raise UsageError where the run that is resumed or replayed planned other looks for *item*
+        before its first call.
+        """
+        before = fixed.get("planned", {}).get("::".join(collection.grid_key(item)))
+        now = stages.to_dict()
+        if before is None or before == now:
+            return
+        looks = [", ".join(map(str, plan["rates"])) for plan in (before, now)]
+        changes = [f"the looks were {looks[0]}, are {looks[1]}"]
+        if self._context.recording is None:
+            _refuse_changes(changes, self._context.store.directory.name)
+        raise UsageError(
+            f"the run cannot be replayed for this test: {changes[0]}. Looks are fixed before the "
+            "first call: undo the change, or start a new run"
+        )
 
     def _stage_of_shard(self, stages: Stages) -> int:
         """Return the names of the stage that a shard asks: the first, or all of them."""
