@@ -167,7 +167,7 @@ def looks_to_pass(design: LookedDesign, share: float) -> Expectation | None:
     """Return the shortest looks by which *design* passes a fair system in so large a *share* of
     runs: 20 names and twice as many, from the ladder of its kind on; None beyond 1,280 names.
     """
-    ladder = SCORES
+    ladder: tuple[int, ...] = SCORES
     if design.kind in _RATES:
         ladder = RATES
     names = BASE
