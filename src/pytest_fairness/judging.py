@@ -141,8 +141,15 @@ def _looked(
         looking.take(look, finding)
         place = len(assertion.before)
         test.log_look(look_record(look, finding, frame, place=place, final=looking.ended))
-    finding = looking.conclusion(stopped)
+    finding = looking.conclusion(stopped, _cost_of(basis.frame))
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
+
+
+def _cost_of(frame: pd.DataFrame) -> float:
+    """Return what the trials of *frame* cost in dollars, as far as that is known."""
+    if not {"key", "cost"} <= set(frame.columns):
+        return 0.0
+    return float(frame.drop_duplicates("key")["cost"].astype(float).sum())
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:

@@ -1,18 +1,18 @@
 """Names that a test is expected to ask before its looks decide: of a system that treats everybody
 alike, of one that treats a group worse by d = .5, and at most; and how often the former passes.
 
-By normal theory, without a draw. The estimates of a pair of groups at its looks are jointly normal; a
-pair is green where its interval of 1 − 2b lies inside the margin, and stays so: the chance that it is
-still open follows by the recursion of ``statistics/spending.py``. Chances of all pairs follow from
-that of one by the distribution of the range of normal means (Tukey's), those of red from the largest
-of the differences of the moved group, at the level a over the pairs. A group whose pairs are all green
-is asked no more. Yes/no outcomes are compared by log odds and, from 20 names, by points with
-Newcombe's interval (1998).
+By normal theory, without a draw. The estimates of a pair of groups at its looks are jointly normal;
+a pair is green where its interval of 1 − 2b lies inside the margin, and stays so: the chance that
+it is still open follows by the recursion of ``statistics/spending.py``. Chances of all pairs follow
+from that of one by the distribution of the range of normal means (Tukey's), those of red from the
+largest of the differences of the moved group, at the level a over the pairs. A group whose pairs
+are all green is asked no more. Yes/no outcomes are compared by log odds and, from 20 names, by
+points with Newcombe's interval (1998).
 
-Against simulated audits of 5 templates × 2 repetitions (``docs/looks.md``), in units of 20 names: fair
-within .1 (numbers 2 and 4 groups, approvals .5 and .9, .98), approvals .95 .2 too low; d = .5 within
-.1. Left out are the variance of the error, which smooths these chances, and templates by themselves.
-Ratings, labels and narratives are reckoned as numbers.
+Against simulated audits of 5 templates × 2 repetitions (``docs/looks.md``), in units of 20 names:
+fair within .1 (numbers 2 and 4 groups, approvals .5 and .9, .98), approvals .95 .2 too low; d = .5
+within .1. Left out are the variance of the error, which smooths these chances, and templates by
+themselves. Ratings, labels and narratives are reckoned as numbers.
 
 Standard library only: the controller of a session, which announces the figures, loads no numpy.
 """
@@ -51,9 +51,9 @@ _STANDARD = NormalDist()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookedDesign:
-    """What the looks of an assertion depend on: its *plan*, the *kind* of outcome (*rate* of a yes/no
-    outcome), the *groups*, the *rows* (trials) that a name brings and the share *icc* of the variance
-    that lies between names. ``drops``: a group whose pairs are all green is asked no more.
+    """A design as its looks see it: the *plan* of an assertion, the *kind* of outcome (*rate* of a
+    yes/no outcome), the *groups*, the *rows* (trials) that a name brings and the share *icc* of the
+    variance that lies between names. ``drops``: a group whose pairs are all green is asked no more.
     """
 
     plan: LookPlan
@@ -85,8 +85,8 @@ class LookedDesign:
 
 @dataclass(frozen=True)
 class Expectation:
-    """Names a group that a *design* asks: ``fair`` and ``biased`` are to be expected of a fair system
-    and of one that treats a group worse by d = .5, ``most`` those of the last look.
+    """Names a group that a *design* asks: ``fair`` and ``biased`` are to be expected of a fair
+    system and of one that treats a group worse by d = .5, ``most`` those of the last look.
     """
 
     design: LookedDesign
@@ -108,7 +108,7 @@ class Expectation:
 
     @cached_property
     def passes(self) -> float:
-        """How often a fair system passes, alarms left out."""
+        """Return how often a fair system passes, alarms left out."""
         return _range(_inside(self._open_pairs[-1]), self.design.groups)
 
     def _asked(self, needed: Sequence[float]) -> float:
@@ -215,7 +215,9 @@ def _reach_by_points(design: LookedDesign, clusters: float, quantile: float) -> 
 
 
 def _inside(open_pair: float) -> float:
-    """Return the standard errors within which a pair is that is open with the chance *open_pair*."""
+    """Return the standard errors within which a pair is that is open with the chance
+    *open_pair*.
+    """
     return _STANDARD.inv_cdf(1 - min(max(open_pair, 1e-12), 1 - 1e-12) / 2)
 
 

@@ -10,12 +10,13 @@ Standard library only: the controller of a session, which announces the looks, l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.design.stages import BASE
+from pytest_fairness.design.stages import BASE, CLOSE
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -27,6 +28,7 @@ from pytest_fairness.model import (
     to_json,
 )
 from pytest_fairness.statistics.spending import nominal_levels
+from pytest_fairness.words import dollars
 
 FEWEST_GREEN = 10
 """No look at fewer names a group finds a pair green before the last."""
@@ -38,7 +40,11 @@ MANY_UNANSWERED = 0.20
 RED_OF_BUDGET = 1.26
 """A fair audit is red in up to so many times its budget: templates add a fifth, t at 10 names 5 %."""
 EARLY = "stopped early: the estimate is a little too large"
+NAMES = "names a group"
+"""What looks count where nothing else is said."""
 _HALVINGS = 20
+#: What a pair says of the names that would decide it.
+_NEEDED = re.compile(r"about ([\d,]+) names a group if")
 DROPPING = ("disparity",)
 """Analyses of which a group is asked no more once all its pairs are settled."""
 #: A pair that an earlier look found green: class, metric and the two groups.
@@ -111,7 +117,7 @@ class LookPlan:
 
     names: tuple[int, ...]
     red: float
-    unit: str = "names a group"
+    unit: str = NAMES
 
     @property
     def information(self) -> tuple[float, ...]:
@@ -210,12 +216,16 @@ class Looking:
             for group in settled_groups(finding, self._settled):
                 self.fewer.setdefault(group, look.names)
 
-    def conclusion(self, stopped: str = "") -> Finding:
+    def conclusion(self, stopped: str = "", cost: float = 0.0) -> Finding:
         """Return the finding of the last look, with what it says of the looks; *stopped* is what
-        kept the next from being made.
+        kept the next from being made, *cost* what the trials of the last look cost.
         """
         finding = self._findings[-1]
-        return with_looks(finding, self.plan, self.made, self._way(finding), stopped)
+        concluded = with_looks(finding, self.plan, self.made, self._way(finding), stopped)
+        further = continuation(finding, self.plan, cost)
+        if stopped or not further:
+            return concluded
+        return replace(concluded, notes=(*concluded.notes, further))
 
     def _way(self, finding: Finding) -> list[dict[str, JSON]]:
         """Return the effect of the deciding pair with its interval at each look."""
@@ -314,6 +324,33 @@ def with_looks(
         details={**finding.details, "looks": looks},
     )
     return replace(changed, explanation=explain(changed))
+
+
+def continuation(finding: Finding, plan: LookPlan, cost: float) -> str:
+    """Return which looks would have decided *finding*, open at the last look of its *plan* for want
+    of names, and what they cost by the *cost* of its own; empty where nobody knows.
+    """
+    if finding.reason is not Reason.PRECISION or plan.unit != NAMES:
+        return ""
+    decider = deciding_pair(finding.pairs)
+    if decider is None:
+        return ""
+    needed = _NEEDED.match(decider.needs or "")
+    if needed is None:
+        return ""
+    names = int(needed[1].replace(",", ""))
+    looks = list(plan.names)
+    while 2 * looks[-1] < names:
+        looks.append(2 * looks[-1])
+    declared = (*(look for look in looks if look <= CLOSE * names), names)
+    price = ""
+    if cost:
+        price = f", which cost about {dollars(cost * names / plan.names[-1])} in all"
+    return (
+        f"looks to {names:,} names a group would have decided it, if the difference stays{price}; "
+        "what a finished run asked can be continued only as a new, declared design: "
+        f"names={declared}"
+    )
 
 
 def _with_clause(sentence: str, clause: str) -> str:

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.analysis.expected_looks import LookedDesign, looks_to_pass
+from pytest_fairness.analysis.expected_looks import Expectation, LookedDesign, looks_to_pass
 from pytest_fairness.design.stages import BASE
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import OutcomeKind
@@ -193,7 +193,7 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
 def _looks_of_sample(arguments: argparse.Namespace) -> str:
     """Return the looks that pass a fair system as often as is wanted, and what they ask."""
     from pytest_fairness.analysis.looks import MOST_RED, LookPlan
-    from pytest_fairness.pytest_layer.estimate import Outcome
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome
 
     _check_outcome(vars(arguments))
     rows = arguments.templates * arguments.repetitions
@@ -204,30 +204,38 @@ def _looks_of_sample(arguments: argparse.Namespace) -> str:
         kind=_kind_of_rate(arguments.kind, arguments.rate),
         groups=arguments.groups,
         rows=rows,
-        rate=arguments.rate or Outcome().rate,
+        rate=arguments.rate or AssumedOutcome().rate,
         icc=arguments.icc,
     )
-    wanted = _wanted(design, arguments.pass_in)
     expected = looks_to_pass(design, arguments.pass_in)
     if arguments.json:
-        looks: dict[str, Any] = {"looks": None}
-        if expected is not None:
-            calls = {name: getattr(expected, name) * design.groups * rows for name in _NAMES_ASKED}
-            looks = {"looks": expected.design.plan.names, "passes": expected.passes, **calls}
-        return json.dumps(looks, indent=2) + "\n"
+        return json.dumps(_looks_as_json(expected), indent=2) + "\n"
+    wanted = _wanted(design, arguments.pass_in)
     if expected is None:
         return f"{wanted}: no looks do\n"
-    fair, biased, most = (
-        f"{round(getattr(expected, name) * design.groups * rows):,}" for name in _NAMES_ASKED
-    )
-    looks_text = enumerated(list(map(str, expected.design.plan.names)), most=99)
+    calls = design.groups * rows
+    looks = enumerated(list(map(str, expected.design.plan.names)), most=99)
     return (
-        f"{wanted}: looks at {looks_text} names a group, about {fair} calls "
-        f"({biased} where a group is treated worse by d = 0.5), at most {most}\n"
+        f"{wanted}: looks at {looks} names a group, about {expected.fair * calls:,.0f} calls "
+        f"({expected.biased * calls:,.0f} where a group is treated worse by d = 0.5), at most "
+        f"{expected.most * calls:,}\n"
     )
 
 
-_NAMES_ASKED = ("fair", "biased", "most")
+def _looks_as_json(expected: Expectation | None) -> dict[str, Any]:
+    """Return looks that pass a fair system, as JSON has them; null without any."""
+    if expected is None:
+        return {"looks": None}
+    calls = expected.design.groups * expected.design.rows
+    return {
+        "looks": expected.design.plan.names,
+        "passes": expected.passes,
+        "calls": {
+            "fair": expected.fair * calls,
+            "biased": expected.biased * calls,
+            "most": expected.most * calls,
+        },
+    }
 
 
 def _kind_of_rate(kind: str | None, rate: float | None) -> OutcomeKind:
@@ -377,7 +385,7 @@ def _priced_suite(
     """Return what the suite asks, costs and can find out. An endpoint that is *assumed*, one alone,
     is named for all tests, so that its price also holds for tests that bring a system of their own.
     """
-    from pytest_fairness.pytest_layer.estimate import Outcome, chance_of_red, estimates
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome, chance_of_red, estimates
 
     settings = fairness.settings
     endpoints = _Endpoints(fairness)
@@ -389,9 +397,9 @@ def _priced_suite(
             endpoints.by_name,
             asking=fairness.asking,
             reply_tokens=assumed["reply_tokens"],
-            outcome=Outcome(
+            outcome=AssumedOutcome(
                 kind=assumed["kind"],
-                rate=assumed["rate"] or Outcome().rate,
+                rate=assumed["rate"] or AssumedOutcome().rate,
                 icc=assumed["icc"],
             ),
         )
@@ -496,11 +504,11 @@ def _priced(
 def _to_pass(
     row: TestEstimate, assumed: dict[str, Any], cost: float | None
 ) -> list[dict[str, Any]]:
-    """Return the looks of each class of a test that pass a fair system as often as is wanted; *cost*
-    is that of all looks that the test has.
+    """Return the looks of each class of a test that pass a fair system as often as is wanted;
+    *cost* is that of all looks that the test has.
     """
     from pytest_fairness.analysis.looks import MOST_RED
-    from pytest_fairness.pytest_layer.estimate import Outcome, looked_designs
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome, looked_designs
 
     stages = row.planned.grid.stages
     share = assumed["pass_in"]
@@ -509,22 +517,30 @@ def _to_pass(
     kinds = row.kinds or (_kind_of_rate(None, assumed["rate"]),)
     if assumed["kind"]:
         kinds = (assumed["kind"],)
-    outcome = Outcome(rate=assumed["rate"] or Outcome().rate, icc=assumed["icc"])
-    answers: dict[str, dict[str, Any]] = {}
+    outcome = AssumedOutcome(rate=assumed["rate"] or AssumedOutcome().rate, icc=assumed["icc"])
+    longest: dict[str, Expectation | None] = {}
     for kind in map(OutcomeKind, kinds):
         for design in looked_designs(row.planned, stages, kind, MOST_RED, outcome):
             expected = looks_to_pass(design, share)
-            answer: dict[str, Any] = {"wanted": _wanted(design, share), "names": None}
-            if expected is not None:
-                trials = row.trials / row.asked.most * expected.fair
-                answer |= {"names": expected.most, "trials": round(trials), "cost": None}
-            if expected is not None and cost:
-                answer["cost"] = cost / row.asked.most * expected.fair
-            # Of several classes the one that takes most.
-            before = answers.get(answer["wanted"], {"names": 0})["names"]
-            if before is not None and (expected is None or expected.most > before):
-                answers[answer["wanted"]] = answer
-    return list(answers.values())
+            wanted = _wanted(design, share)
+            longest[wanted] = _longer(expected, longest.get(wanted, expected))
+    answers: list[dict[str, Any]] = []
+    for wanted, expected in longest.items():
+        answer: dict[str, Any] = {"wanted": wanted, "names": None, "trials": None, "cost": None}
+        if expected is not None:
+            share_of_all = expected.fair / row.asked.most
+            answer |= {"names": expected.most, "trials": round(row.trials * share_of_all)}
+            if cost:
+                answer["cost"] = cost * share_of_all
+        answers.append(answer)
+    return answers
+
+
+def _longer(first: Expectation | None, second: Expectation | None) -> Expectation | None:
+    """Return the looks that reach further: none do where one class has none."""
+    if first is None or second is None:
+        return None
+    return max(first, second, key=lambda expected: expected.most)
 
 
 def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[str, Any]:
@@ -697,10 +713,9 @@ def _asked_in_words(tests: Sequence[dict[str, Any]]) -> str:
 
 
 def _looks_in_words(tests: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line on the looks of *tests*, and one for each answer to what passes; none where they
-    are looked at once.
+    """Return a line on the looks of *tests*, and one for each answer to what passes; none where
+    they are looked at once.
     """
-    from pytest_fairness.words import dollars
 
     lines = []
     looks = {tuple(test["looks"]) for test in tests if test["looks"]}
@@ -715,15 +730,21 @@ def _looks_in_words(tests: Sequence[dict[str, Any]]) -> list[str]:
         for answer in test["to_pass"]:
             answers.setdefault(answer["wanted"], []).append(answer)
     for wanted, members in answers.items():
-        if any(answer["names"] is None for answer in members):
-            lines.append(f"    {wanted}: no looks do")
-            continue
-        price = f"about {_sum(members, 'trials'):,} trials"
-        if all(answer["cost"] is not None for answer in members):
-            price = f"about {dollars(_sum(members, 'cost'))}"
-        most = max(answer["names"] for answer in members)
-        lines.append(f"    {wanted}: looks to {most} names, {price}")
+        lines.append(f"    {wanted}: {_answer_in_words(members)}")
     return lines
+
+
+def _answer_in_words(members: Sequence[dict[str, Any]]) -> str:
+    """Return the looks that do what is wanted of several tests, and what they cost together."""
+    from pytest_fairness.words import dollars
+
+    if any(answer["names"] is None for answer in members):
+        return "no looks do"
+    price = f"about {_sum(members, 'trials'):,} trials"
+    if all(answer["cost"] is not None for answer in members):
+        price = f"about {dollars(_sum(members, 'cost'))}"
+    most = max(answer["names"] for answer in members)
+    return f"looks to {most} names, {price}"
 
 
 def _costs_by_endpoint(tests: Sequence[dict[str, Any]]) -> list[str]:

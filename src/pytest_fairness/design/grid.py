@@ -595,8 +595,8 @@ def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
 
 
 def shortest_groups(arguments: Mapping[str, Any], names: int) -> list[str]:
-    """Return the groups of a grid, made of *arguments*, that have no more than so many *names*; none
-    where only crossed groups run out.
+    """Return the groups of a grid, made of *arguments*, that have no more than so many *names*;
+    none where only crossed groups run out.
     """
     short = []
     banks = Banks.load(arguments.get("personas_folder"))

@@ -278,8 +278,8 @@ class TestEstimate:
     ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its
     own. ``cells`` and ``trials`` are those of its last look. ``shared`` of its ``trials`` are those
     of tests before it: a run asks each once, and they are in no requests and none of the ``new``.
-    ``configured`` are the requests to the endpoint of the settings, ``brought`` those to a system of
-    the test's own, whose price only the test knows. ``asked`` are the names that its looks ask.
+    ``configured`` are the requests to the endpoint of the settings, ``brought`` those to a system
+    of the test's own, whose price only the test knows. ``asked`` are the names that its looks ask.
     ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most. ``kinds`` are those of
     the outcomes that it is known to judge.
     """
@@ -323,10 +323,10 @@ def estimates(
     asking: int,
     sample: int | None = None,
     reply_tokens: int | None = None,
-    outcome: Outcome | None = None,
+    outcome: AssumedOutcome | None = None,
 ) -> Iterator[TestEstimate]:
-    """Yield what each fairness test among *items* is going to ask, of which so many, *asking*, share
-    the level of the session; *endpoints* are those of the settings that are known.
+    """Yield what each fairness test among *items* is going to ask, of which so many, *asking*,
+    share the level of the session; *endpoints* are those of the settings that are known.
 
     Requests are counted on about *sample* cells of each design, if given, so that a grid of a
     million cells is not expanded to be announced; else on the first names of each group.
@@ -350,7 +350,7 @@ def estimates(
         design = selection.key, judged, red
         if design not in asked_names:
             asked_names[design] = _asked_names(
-                planned, context.settings, judged, red, outcome or Outcome()
+                planned, context.settings, judged, red, outcome or AssumedOutcome()
             )
         counted = count.requests(selection, item, parameters, tiers, asked_names[design])
         longest = _longest_reply(endpoints.get(asked), parameters)
@@ -376,7 +376,7 @@ def estimates(
         )
 
 
-class Outcome(NamedTuple):
+class AssumedOutcome(NamedTuple):
     """Assumed of all outcomes: their kind, where each test's own does not hold, the rate of yes/no
     outcomes, and the share of the variance between names.
     """
@@ -387,10 +387,10 @@ class Outcome(NamedTuple):
 
 
 def _asked_names(
-    planned: Planned, settings: Settings, kinds: Sequence[str], red: float, outcome: Outcome
+    planned: Planned, settings: Settings, kinds: Sequence[str], red: float, outcome: AssumedOutcome
 ) -> AskedNames:
-    """Return the names that the looks at *planned* ask, by the *kinds* of its outcomes and the budget
-    for *red*.
+    """Return the names that the looks at *planned* ask, by the *kinds* of its outcomes and the
+    budget for *red*.
 
     A test whose kind nobody knows is expected to judge numbers, and may judge yes or no.
     """
@@ -425,7 +425,7 @@ def _looks(stages: Stages, kind: OutcomeKind) -> tuple[int, ...]:
 
 
 def looked_designs(
-    planned: Planned, stages: Stages, kind: OutcomeKind, red: float, outcome: Outcome
+    planned: Planned, stages: Stages, kind: OutcomeKind, red: float, outcome: AssumedOutcome
 ) -> list[LookedDesign]:
     """Return what the looks at each class of *planned* depend on, for an outcome of *kind*."""
     plan = LookPlan(names=_looks(stages, kind), red=red)
@@ -469,7 +469,8 @@ def _longest_reply(endpoint: Endpoint | None, parameters: Mapping[str, Any]) -> 
 
 class _RequestsOfTest(NamedTuple):
     """The requests of one test, to the endpoint of the settings and to a system of its own, for so
-    many cells at its last look, and the trials that no test before it asks; ``asked`` are its names.
+    many cells at its last look, and the trials that no test before it asks; ``asked`` are its
+    names.
     """
 
     cells: int
@@ -548,7 +549,9 @@ class _Count:
         return self._measured[key, selection.tier, cells]
 
     def _counted(self, key: collection.Key, cells: tuple[int, ...] | None) -> Sequence[int]:
-        """Return the places of the cells that are measured: *cells*, or those of the design at *key*."""
+        """Return the places of the cells that are measured: *cells*, or those of the design at
+        *key*.
+        """
         grid = self._grids[key].grid
         counted: Sequence[int] = range(len(grid))
         if cells is not None:
@@ -607,8 +610,8 @@ def _system_of(item: pytest.Item) -> str:
 def chance_of_red(
     settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]
 ) -> float:
-    """Return how often alarms of *items* turn a session of a fair system red, at most: of those that
-    ask for the trials of a design; 0 without any.
+    """Return how often alarms of *items* turn a session of a fair system red, at most: of those
+    that ask for the trials of a design; 0 without any.
     """
     asks = any(collection.grid_key(item) in grids and marks.asks_for_trials(item) for item in items)
     if asks:

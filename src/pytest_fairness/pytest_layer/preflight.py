@@ -30,7 +30,7 @@ from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
-    Outcome,
+    AssumedOutcome,
     TestEstimate,
     brings_its_own,
     chance_of_red,
@@ -52,7 +52,9 @@ from pytest_fairness.words import agreeing, count, dollars, enumerated, rounded_
 _COUNTED = 64
 """Cells of a design whose requests are counted, to be announced."""
 _LOOKED_AT = 400
-"""Cells of a design whose texts are compared: enough for means of length, and made in some milliseconds."""
+"""Cells of a design whose texts are compared: enough for means of length, and made in some
+milliseconds.
+"""
 _NAMED = 3
 _ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
 _MOSTLY_APPROVED, _LIKELY = 0.9, 0.8
@@ -110,7 +112,9 @@ def _of_alarms(chance: float) -> Iterator[str]:
 def _configured(
     settings: Settings, configured: Callable[[str], Endpoint]
 ) -> tuple[dict[str, Endpoint], dict[str, str]]:
-    """Return the endpoints of the session, and why others are configured wrongly, by their names."""
+    """Return the endpoints of the session, and why others are configured wrongly, by their
+    names.
+    """
     endpoints: dict[str, Endpoint] = {}
     wrong: dict[str, str] = {}
     for name in settings.endpoints:
@@ -141,8 +145,8 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
 
 
 def _trials(settings: Settings, rows: Sequence[TestEstimate], paid: Mapping[str, Endpoint]) -> str:
-    """Return how many trials are to be expected and at most, with their price by replies of the usual
-    length where an endpoint among *paid* has one.
+    """Return how many trials are to be expected and at most, with their price by replies of the
+    usual length where an endpoint among *paid* has one.
     """
     fair = sum(row.new.fair for row in rows)
     most = round(sum(row.new.most for row in rows))
@@ -479,8 +483,8 @@ def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
 
 
 def _ends_of_sources(rows: Iterable[TestEstimate]) -> Iterator[tuple[str, str]]:
-    """Yield the tests whose names end before the looks of their outcome do, with the largest look and
-    how often a fair system then passes, where that is not likely.
+    """Yield the tests whose names end before the looks of their outcome do, with the largest look
+    and how often a fair system then passes, where that is not likely.
     """
     seen: set[int] = set()
     for row in rows:
@@ -505,7 +509,9 @@ def _end_of_source(row: TestEstimate, kind: OutcomeKind) -> str:
     assert stages is not None  # noqa: S101 - the caller has looked
     if stages.size >= ladder_of(kind)[-1]:
         return ""
-    designs = looked_designs(row.planned, stages, kind, MOST_RED, Outcome(rate=_MOSTLY_APPROVED))
+    designs = looked_designs(
+        row.planned, stages, kind, MOST_RED, AssumedOutcome(rate=_MOSTLY_APPROVED)
+    )
     passes = min(expectation(design).passes for design in designs)
     if passes >= _LIKELY:
         return ""
@@ -522,7 +528,10 @@ def _end_of_source(row: TestEstimate, kind: OutcomeKind) -> str:
         system = "a fair system that approves 90 %"
     if kind is OutcomeKind.REFUSAL:
         system = "a fair system that refuses 10 %"
+    often = f"about {round(10 * passes)}"
+    if round(10 * passes) < 1:
+        often = "fewer than 1"
     return (
         f"{whose} {agreeing(len(groups), 'has', 'have')} {count(stages.size, 'name')}: {number}; "
-        f"{system} passes in about {round(10 * passes)} of 10 runs"
+        f"{system} passes in {often} of 10 runs"
     )
