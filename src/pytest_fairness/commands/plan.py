@@ -725,6 +725,12 @@ def _looks_in_words(tests: Sequence[dict[str, Any]]) -> list[str]:
         if len(looks) > 1:
             names = f"looks to {longest[-1]} names a group at most"
         lines.append(f"    {names}; {_asked_in_words(tests)}")
+    if shared := _sum(tests, "shared"):
+        words = f"{shared:,} of its trials are asked by tests above, and not priced again"
+        if lines:
+            lines[0] += f"; {words}"
+        else:
+            lines.append(f"    {words}")
     answers: dict[str, list[dict[str, Any]]] = {}
     for test in tests:
         for answer in test["to_pass"]:
@@ -815,8 +821,6 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
             lines += [f"    {first}", *(f"      {further}" for further in more)]
     elif designs:
         lines.append(f"    {_span(designs)}")
-    if shared := _sum(tests, "shared"):
-        lines.append(f"    {shared:,} of its trials are asked by tests above, and not priced again")
     if any(test["choices"] for test in tests):
         lines.append(
             "    choices between candidates: the number of repetitions decides what they find"

@@ -217,7 +217,7 @@ class _MeasuredCell(NamedTuple):
 
     def added_to(self, requests: AskedRequests, trials: AskedTrials) -> AskedRequests:
         """Return *requests* with those of so many *trials* of this cell."""
-        if not trials.most:
+        if not any(trials):
             return requests
         return AskedRequests(
             fair=requests.fair.plus(self.few, trials.fair),
@@ -347,10 +347,15 @@ def estimates(
         alpha = collection.level_of(item) or ALPHA
         judged = kinds.of(item, planned)
         red = budget(context.settings.session_alpha, tests, 0, alpha)
-        design = selection.key, judged, red
+        repeats = parameters.get("temperature") == 0
+        design = selection.key, judged, red, repeats
         if design not in asked_names:
             asked_names[design] = _asked_names(
-                planned, context.settings, judged, red, outcome or AssumedOutcome()
+                planned,
+                context.settings,
+                judged,
+                red,
+                (outcome or AssumedOutcome())._replace(repeats=repeats),
             )
         counted = count.requests(selection, item, parameters, tiers, asked_names[design])
         longest = _longest_reply(endpoints.get(asked), parameters)
@@ -378,12 +383,14 @@ def estimates(
 
 class AssumedOutcome(NamedTuple):
     """Assumed of all outcomes: their kind, where each test's own does not hold, the rate of yes/no
-    outcomes, and the share of the variance between names.
+    outcomes, and the share of the variance between names; ``repeats``: each repetition gives the
+    same reply, as at temperature 0.
     """
 
     kind: str | None = None
     rate: float = 0.5
     icc: float = 0.04
+    repeats: bool = False
 
 
 def _asked_names(
@@ -429,6 +436,9 @@ def looked_designs(
 ) -> list[LookedDesign]:
     """Return what the looks at each class of *planned* depend on, for an outcome of *kind*."""
     plan = LookPlan(names=_looks(stages, kind), red=red)
+    copies = 1
+    if outcome.repeats:
+        copies = planned.grid.repetitions
     designs = []
     for shape in shapes(planned.grid, swapped=True).values():
         if shape.groups > 1 and shape.names:
@@ -437,7 +447,7 @@ def looked_designs(
                     plan=plan,
                     kind=kind,
                     groups=shape.groups,
-                    rows=max(1.0, shape.trials / shape.names),
+                    rows=max(1.0, shape.trials / shape.names / copies),
                     rate=outcome.rate,
                     icc=outcome.icc,
                     names_of_each=shape.names / stages.size,
@@ -448,7 +458,7 @@ def looked_designs(
         plan=plan,
         kind=kind,
         groups=2,
-        rows=max(1.0, stages.per_name),
+        rows=max(1.0, stages.per_name / copies),
         rate=outcome.rate,
         icc=outcome.icc,
         drops=False,
