@@ -504,7 +504,7 @@ def _looked(
         if not looking.ended:
             following = f"{looking.next_look().names} {plan.unit}"
         test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
-    finding = looking.conclusion(stopped)
+    finding = looking.conclusion(stopped, _cost_of(basis.frame))
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
 
 
@@ -544,6 +544,13 @@ def _table_at(
             raise _UnmadeTable from error
         raise _Stop(_why(error)) from error
     return table
+
+
+def _cost_of(frame: pd.DataFrame) -> float:
+    """Return what the trials of *frame* cost in dollars, as far as that is known."""
+    if not {"key", "cost"} <= set(frame.columns):
+        return 0.0
+    return float(frame.drop_duplicates("key")["cost"].astype(float).sum())
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:

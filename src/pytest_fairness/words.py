@@ -137,6 +137,13 @@ def ratio(number: float | None) -> str:
     return f"{number:.3f}"
 
 
+def dollars(amount: float) -> str:
+    """Return *amount* as money: 0.426 is $0.43, and less than a cent has four digits."""
+    if amount >= 0.01 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}"
+
+
 def interval(low: float | None, high: float | None, show: Callable[[float], str]) -> str:
     """Write an interval, each end by *show*: ``+0.22 to +1.00``."""
     if low is None or high is None:

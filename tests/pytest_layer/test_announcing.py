@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.support.servers import ModelServer
 from tests.support.sessions import run_pytest
 
@@ -238,3 +240,67 @@ def test_sessions_of_large_designs_import_no_statistics_to_start(project: Projec
         """
     )
     run_pytest(project.path, fresh=True).assert_outcomes(passed=1)
+
+
+LOOKS = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.mark.fairness_grid(template=["Hire {name}?", "{name}?"], groups={"gender": ["female", "male"]}, names=(10, 20, 40))
+def test_looks(trials):
+    assert_no_disparity(trials, outcome="decision", by="gender")
+"""
+
+
+def test_what_a_fair_system_is_expected_to_be_asked_is_announced(project: Project) -> None:
+    """Trials and their price, for a fair system and at most, and what the cap is held against."""
+    with ModelServer() as server:
+        project.write(LOOKS, endpoints(server, PRICE))
+        arguments = ("--fairness-endpoint", "model", "--fairness-max-cost", "5")
+        text = project.run(*arguments).stdout.str()
+    size = re.search(
+        r"fairness: 1 test, expected about (\d+) trials \(\$(\S+)\) if fair, at most 480 "
+        r"\(\$(\S+)\), endpoint model,",
+        text,
+    )
+    assert size, text
+    assert 240 < int(size[1]) < 400
+    assert float(size[3]) / float(size[2]) == pytest.approx(480 / int(size[1]), rel=0.1)
+    assert "(cap $5.00, held against each stage before it is asked)" in text
+    simulated = project.run().stdout.str()
+    assert f"1 test, expected about {size[1]} trials if fair, at most 480, endpoint" in simulated
+
+
+def test_names_that_end_before_the_looks_do_are_told(project: Project) -> None:
+    """Of a yes/no outcome, with the PASS rate of a fair system; not of numbers, which few names
+    decide, nor of names that a test says.
+    """
+    names = ", ".join(f'"Ann L{letter}"' for letter in "abcdefghijklmnopqrst")
+    other = names.replace("Ann", "Bob")
+    project.write(
+        f"""
+        import pytest
+        from pytest_fairness import assert_no_disparity
+
+        def grid(**options):
+            groups = {{"team": {{"north": [{names}], "south": [{other}]}}}}
+            return pytest.mark.fairness_grid(template="Rate {{name}}.", groups=groups, **options)
+
+        @grid()
+        def test_ends(trials):
+            assert_no_disparity(trials, outcome="decision", by="team")
+
+        @grid(repetitions=20)
+        def test_numbers(trials):
+            assert_no_disparity(trials, outcome="word_count", by="team")
+
+        @grid(names=(10, 20))
+        def test_said(trials):
+            assert_no_disparity(trials, outcome="decision", by="team")
+        """
+    )
+    text = project.run().stdout.str()
+    remark = r"fairness: test_ends: north and south have 20 names: 2 looks; a fair system that approves 90 % passes in \S+( than)? \d of 10 runs"
+    assert re.search(remark, text), text
+    assert "test_numbers: north" not in text
+    assert "test_said: north" not in text

@@ -164,7 +164,12 @@ class FairnessSession:
             choice = self._choose_run(planned)
         context = self.context
         size, *more = preflight.announcement(
-            context, items, self.grids, self.systems.configured, tests=len(planned)
+            context,
+            items,
+            self.grids,
+            self.systems.configured,
+            tests=len(planned),
+            asking=self.asking,
         )
         expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
         self._announced = [size, *filter(None, choice), *more, *expired]

@@ -142,7 +142,7 @@ class TrialSource:
         before its first call.
         """
         before = fixed.get("planned", {}).get("::".join(collection.grid_key(item)))
-        now = stages.to_dict()
+        now: dict[str, Any] = stages.to_dict()
         if before is None or before == now:
             return
         looks = [", ".join(map(str, plan["rates"])) for plan in (before, now)]
