@@ -59,6 +59,10 @@ class EndpointError(FairnessError):
     """The system under test could not be asked, or its answer could not be read."""
 
 
+class NeverAskedError(EndpointError):
+    """A recorded run does not hold what is replayed of it, and shows no change since."""
+
+
 class BudgetError(FairnessError):
     """The cost cap was reached, or a price that the cap needs is not known."""
 

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness import analysis
-from pytest_fairness.errors import BudgetError, EndpointError, StoreError, UsageError
+from pytest_fairness.errors import (
+    BudgetError,
+    EndpointError,
+    NeverAskedError,
+    StoreError,
+    UsageError,
+)
 from pytest_fairness.model import JSON, Finding, OutcomeKind
 from pytest_fairness.running_test import Assertion, TestContext, current_test
 
@@ -127,14 +133,14 @@ def _looked(
         except (BudgetError, EndpointError, StoreError) as error:
             if not looking.made:
                 raise
-            stopped = _why(error)
+            stopped = _why(error, f"{look.names} {plan.unit}")
             break
         except UsageError as error:
             if not looking.made:
                 raise
             if looking.made[-1].names < test.staged.stages.base:
                 raise UnmadeTable from error
-            stopped = _why(error)
+            stopped = _why(error, f"{look.names} {plan.unit}")
             break
         arguments = {**assertion.arguments, "frame": frame}
         finding, basis = judged_once(assertion.analysis, arguments, look)
@@ -196,8 +202,10 @@ def look_record(
     }
 
 
-def _why(error: Exception) -> str:
-    """Return what stopped the asking of a later stage, in words."""
+def _why(error: Exception, stage: str) -> str:
+    """Return what stopped the asking of a later *stage*, in words."""
+    if isinstance(error, NeverAskedError):
+        return f"stopped before the stage of {stage}: {error}"
     if isinstance(error, BudgetError):
         return f"stopped by the cost cap: {error}"
     if isinstance(error, UsageError):

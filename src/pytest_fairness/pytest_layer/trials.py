@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import itertools
 import os
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.context import EVERY_STAGE, RunContext
-from pytest_fairness.design.stages import Stages
+from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
-from pytest_fairness.model import JSON, Status, Trial
+from pytest_fairness.model import JSON, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
@@ -100,6 +101,8 @@ class TrialSource:
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
+        # Whether a shard lacks answers of what it was last asked for: other shards ask them, too.
+        self._absent = False
 
     def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
@@ -116,8 +119,9 @@ class TrialSource:
             with reading_until(self._context.read_until):
                 return planned.table(table)
 
-        if self._deal is not None:
-            return ask(self._stage_of_shard(stages), {})
+        if self._deal is not None and (self._every_stage or self._context.merged is None):
+            ask(self._stage_of_shard(stages), {})
+            self._skip_on_a_shard()
         if not self._looks:
             return ask(stages.base, {})
         staged = StagedTrials(
@@ -131,9 +135,15 @@ class TrialSource:
         # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
 
+    @property
+    def _every_stage(self) -> bool:
+        return self._context.settings.looks == EVERY_STAGE
+
     def _stage_of_shard(self, stages: Stages) -> int:
-        """Return the names of the stage that a shard asks: the first, or all of them."""
-        if self._context.settings.looks == EVERY_STAGE:
+        """Return the names of the stage that a shard asks where it judges nothing: the first, or
+        all of them.
+        """
+        if self._every_stage:
             return stages.size
         return stages.first
 
@@ -166,12 +176,14 @@ class TrialSource:
             indices = planned.grid.stage(names, fewer)
         stage = f"{names} {planned.unit}"
         tables = []
+        self._absent = False
         for answers in self._answers(planned, item, system, indices, stage):
             table = answers.table(planned, replayed=self._context.recording is not None)
             if planned.temperatures:
                 table["temperature"] = _heat(collection.selection_of(item).temperature)
             tables.append(table)
-        self._skip_on_a_shard()
+        if self._absent:
+            self._skip_on_a_shard()
         return _in_one_table(tables)
 
     def _skip_on_a_shard(self) -> None:
@@ -235,7 +247,11 @@ class TrialSource:
         """
         mine = plan
         if self._deal is not None:
-            mine = [trial for trial in plan if self._deal.mine(trial)]
+            absent = self._not_merged(engine, plan)
+            if not absent:
+                return list(map(self._context.merged.trial, map(engine.key_of, plan)))
+            self._absent = True
+            mine = [trial for trial in absent if self._deal.mine(trial)]
         design = self._logged_design(endpoint, planned, plan, part, whole=whole, trials=len(mine))
         if isinstance(engine, Engine):
             self._try_endpoints()
@@ -259,6 +275,17 @@ class TrialSource:
                 )
             answers.append(answer)
         return answers
+
+    def _not_merged(
+        self, engine: Engine | Replayer, plan: Sequence[PlannedTrial]
+    ) -> Sequence[PlannedTrial]:
+        """Return those trials of *plan* that the merged run, where a shard goes on from one, lacks."""
+        merged = self._context.merged
+        if merged is None:
+            return plan
+        keys = list(map(engine.key_of, plan))
+        absent = set(merged.missing(keys))
+        return list(itertools.compress(plan, map(absent.__contains__, keys)))
 
     def _logged_design(
         self,
@@ -459,16 +486,24 @@ def planned_trials(
 def deal_of(
     shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]
 ) -> Deal:
-    """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
+    """All trials that *items* want, dealt out stage by stage to the shards, of which *shard*
+    (``2/5``) is one.
+    """
     part, whole = map(int, shard.split("/"))
     # Whatever the endpoint: a shard asks the same of each of several.
     selections = dict.fromkeys(collection.selection_of(item)[:3] for item in items)
-    wanted = (
-        planned_trials(grids[key], grids[key].entries(tier), temperature)
-        for key, tier, temperature in selections
-        if key in grids
-    )
-    return Deal(itertools.chain.from_iterable(wanted), part, whole)
+    stages: dict[int, list[PlannedTrial]] = {}
+    for key, tier, temperature in selections:
+        if key not in grids:
+            continue
+        planned = grids[key]
+        looks: tuple[int, ...] = ()
+        if planned.grid.stages is not None:
+            looks = planned.grid.stages.looks(OutcomeKind.BINARY, 1)
+        for trial in planned_trials(planned, planned.entries(tier), temperature):
+            draw: Any = trial.cell.attributes.get(DRAW, 0)
+            stages.setdefault(bisect.bisect_left(looks, draw), []).append(trial)
+    return Deal([stages[number] for number in sorted(stages)], part, whole)
 
 
 # ---------------------------------------------------------------- whether a system can be asked it
