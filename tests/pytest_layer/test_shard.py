@@ -97,11 +97,9 @@ STAGES = """
 import pytest
 from pytest_fairness import assert_no_disparity
 
-groups = {"race_ethnicity": ["white", "black"]}
-
 @pytest.mark.fairness_grid(
-    template="Write a short job reference for {name}, a nurse.", groups=groups, names=(10, 20), repetitions=3,
-    id="biased",
+    template="Write a short job reference for {name}, a nurse.",
+    groups={"race_ethnicity": ["white", "black"]}, names=(10, 20), repetitions=3,
 )
 def test_biased(trials):
     assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
@@ -143,9 +141,8 @@ def test_shards_ask_the_next_stage(project: Project, capsys: pytest.CaptureFixtu
 
     first = merged_of(*ask())
     project.run("--fairness-replay", str(first)).assert_outcomes(failed=1, passed=1)
-    findings = {finding["test_id"]: finding for finding in project.findings}
-    assert findings["biased"]["details"]["looks"]["stopped"] == ""
     stopped = [finding for finding in project.findings if finding["details"]["looks"]["stopped"]]
+    assert {finding["test_id"] for finding in stopped} == {"test_suite.py::test_fair"}
     assert {finding["verdict"] for finding in stopped} == {"INCONCLUSIVE"}
     assert "stopped before the stage of 20 names a group at look 1 of 2" in stopped[0]["sentence"]
 

@@ -105,8 +105,8 @@ def key_of(pair: PairResult) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookPlan:
-    """What is fixed before the first call: the looks, in names a group (``unit`` says of what), and
-    the budget ``red``.
+    """The plan that is fixed before the first call: the looks, in names a group (``unit`` says of
+    what), and the budget ``red``.
     """
 
     names: tuple[int, ...]
@@ -215,9 +215,9 @@ class Looking:
         kept the next from being made.
         """
         finding = self._findings[-1]
-        return with_looks(finding, self.plan, self.made, self._way(finding), stopped)
+        return with_looks(finding, self.plan, self.made, self._course(finding), stopped)
 
-    def _way(self, finding: Finding) -> list[dict[str, JSON]]:
+    def _course(self, finding: Finding) -> list[dict[str, JSON]]:
         """Return the effect of the deciding pair with its interval at each look."""
         decider = deciding_pair(finding.pairs)
         steps: list[dict[str, JSON]] = []
@@ -267,10 +267,10 @@ def with_looks(
     finding: Finding,
     plan: LookPlan,
     made: Sequence[Look],
-    way: Sequence[Mapping[str, JSON]],
+    course: Sequence[Mapping[str, JSON]],
     stopped: str = "",
 ) -> Finding:
-    """Return *finding* with the looks that its *plan* had and that were *made*, the *way* of the
+    """Return *finding* with the looks that its *plan* had and that were *made*, the *course* of the
     deciding pair over them, and what *stopped* the asking before it was decided.
     """
     last = made[-1]
@@ -282,7 +282,7 @@ def with_looks(
         "red_budget": plan.red,
         "green_budget": GREEN,
         "smallest_budget": smallest_budget(finding, plan, len(made)),
-        "way": [dict(step) for step in way],
+        "way": [dict(step) for step in course],
         "stopped_early": early,
         "stopped": stopped,
     }

@@ -562,36 +562,46 @@ def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
     does, else the kind of outcome. Samples and personas have one stage. Raises UsageError as
     :func:`expand_grid`.
     """
-    names = arguments.get("names")
-    declared = declared_looks(names) or looks
     if arguments.get("sample") is not None or arguments.get("persona") is not None:
         return expand_grid(**arguments)
-    banks = Banks.load(arguments.get("personas_folder"))
-    design = GridDesign.parse(**arguments)
+    names = arguments.get("names")
+    declared = declared_looks(names) or looks
     base = base_of(declared)
     if isinstance(names, int):
         base = names
-    given = [len(values) for axis in design.classes for values in axis.values.values()]
-    most = min([max(declared or RATES), *given])
-    fewest = min(base, most)
-    if names is not None and not isinstance(names, int):
-        fewest = most = max(declared or RATES)  # what a test lists is asked, or refused
-    elif names is not None:
-        fewest = names
-    drawn = largest(
-        lambda number: replace(design, names=number).draw(banks), fewest, max(fewest, most)
-    )
+    design = GridDesign.parse(**arguments)
+    banks = Banks.load(arguments.get("personas_folder"))
+    fewest, most = _names_to_draw(names, max(declared or RATES), base, design)
+
+    def draw(number: int) -> DrawnGrid:
+        return replace(design, names=number).draw(banks)
+
+    drawn = largest(draw, fewest, most)
+    if isinstance(names, int) and names > CLOSE * drawn.group_size:
+        # What there is beyond the names asked for makes no look of its own.
+        declared = (names,)
+        drawn = draw(names)
     size = drawn.group_size
     if declared is not None:
         declared = reached(declared, size)
-    if isinstance(names, int) and names > CLOSE * size:
-        declared = (names,)
-        drawn = replace(design, names=names).draw(banks)
-        size = drawn.group_size
     grid = replace(drawn, base=base).check()
     per_name = len(grid) / len(grid.units) * grid.repetitions
     stages = Stages(size=size, base=min(base, size), per_name=per_name, declared=declared)
     return replace(grid, stages=stages)
+
+
+def _names_to_draw(names: object, last: int, base: int, design: GridDesign) -> tuple[int, int]:
+    """Return the fewest names a group that have to be there, and the most that the *last* look can
+    use: of looks that a test lists all, of a number that it gives that number, else as far as the
+    names reach.
+    """
+    if isinstance(names, int):
+        return names, max(names, last)
+    if names is not None:
+        return last, last
+    given = [len(values) for axis in design.classes for values in axis.values.values()]
+    most = min([last, *given])
+    return min(base, most), most
 
 
 def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:

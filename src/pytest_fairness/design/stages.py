@@ -126,16 +126,18 @@ def largest(draw: Callable[[int], G], fewest: int, most: int) -> G:
     """Return what *draw* makes of the largest number from *fewest* to *most* that it can; fewer
     names are the beginning of more. Raises the UsageError of *fewest*.
     """
-    drawn = draw(fewest)
+    try:
+        return draw(most)  # mostly there are enough
+    except UsageError:
+        drawn = draw(fewest)
     low = fewest
-    high = most + 1
+    high = most
     while high - low > 1:
-        # The largest first: mostly there are enough.
-        number = most if high == most + 1 else (low + high) // 2
+        middle = (low + high) // 2
         try:
-            drawn = draw(number)
+            drawn = draw(middle)
         except UsageError:
-            high = number
+            high = middle
         else:
-            low = number
+            low = middle
     return drawn

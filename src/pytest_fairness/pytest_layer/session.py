@@ -265,7 +265,7 @@ class FairnessSession:
 
     @cached_property
     def _looks(self) -> Mapping[str, Any] | None:
-        """What the run says of the looks of its tests, before the first call; None where it replays
+        """Return what the run says of the looks, before the first call; None where it replays
         a run without looks.
         """
         manifest = self.context.store.manifest()

@@ -46,7 +46,7 @@ STAGED = pytest.StashKey["StagedTrials"]()
 Remake = Callable[[Assertion, "pd.DataFrame"], Any]
 
 
-class Ask(Protocol):
+class StageAsker(Protocol):
     """Asks a stage: the first *names* of each group, of a group among *fewer* so many."""
 
     def __call__(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame: ...
@@ -63,7 +63,7 @@ class StagedTrials:
     def __init__(
         self,
         stages: Stages,
-        ask: Ask,
+        ask: StageAsker,
         *,
         context: Iterable[str] = (),
         remake: Remake | None = None,
