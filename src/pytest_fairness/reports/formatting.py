@@ -267,7 +267,7 @@ def family_line(finding: Finding) -> str:
         if method:
             tests += f", corrected by {method}"
         if alpha:
-            tests += f", alpha {alpha:.4g}"
+            tests += f", alpha {alpha:.3g}"
         parts.append(tests)
     if finding.cluster:
         parts.append(f"unit of evidence: {finding.cluster}")
