@@ -3,7 +3,8 @@
 Run: python benchmarks/crashes.py [kills] [trials]          (default: 200, and 12 trials a kill)
 
 One run of one suite is gone on with (``--fairness-resume``) after each SIGKILL, which comes at a
-named point or at a random moment, in turn; the server on 127.0.0.1 keeps the bill. When the last
+named point or at a random moment, in turn; the kills fall over the stages of three looks, and
+between them. The server on 127.0.0.1 keeps the bill. When the last
 trial is in, a run that nobody disturbs is held against it. Exit status 1 if an oracle does not
 hold.
 """
@@ -37,13 +38,14 @@ from tests.support.servers import ModelServer  # noqa: E402
 CONCURRENCY = 8
 SUITE = """
 import pytest
-from pytest_fairness import assert_no_disparity
+from pytest_fairness import assert_equivalent
 
 @pytest.mark.fairness_grid(
     template=[f"Write reference number {{number}} for {{{{name}}}}." for number in range({templates})],
-    groups={{"race_ethnicity": ["white", "black"]}}, repetitions=1)
+    groups={{"race_ethnicity": ["white", "black"]}}, names=(5, 10, 20), repetitions=1)
 def test_tone(trials):
-    assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")
+    # A margin that no look is large enough for: all of them are made.
+    assert_equivalent(trials, outcome="word_count", by="race_ethnicity", margin=0.02)
 """
 ENDPOINTS = """
 endpoints:
@@ -71,6 +73,14 @@ def session(folder: Path, *arguments: str, kill_at: str = "", seconds: float | N
         return process.wait()
 
 
+def looks_made(runs: Path) -> int:
+    """How many looks the newest of *runs* has in its log."""
+    newest = max(runs.glob("2*"), default=None)
+    if newest is None:
+        return 0
+    return len({record["number"] for record in records(newest, "look")})
+
+
 def main(kills: int, trials: int) -> int:
     generator = random.Random(0)
     died: Counter[str] = Counter()
@@ -80,16 +90,21 @@ def main(kills: int, trials: int) -> int:
         (folder / "test_suite.py").write_text(SUITE.format(templates=max(1, trials // 40)))
         (folder / "endpoints.yaml").write_text(ENDPOINTS.format(url=server.openai_url))
         started, runs = time.perf_counter(), folder / ".fairness" / "runs"
+        stages: Counter[int] = Counter()
         while sum(died.values()) < kills:
+            made = looks_made(runs)
             points = [*POINTS[:-1], "at random"]
+            if made:  # else all of the first stage would be asked before
+                points += ["before-look", "after-look"]
             how = points[sum(died.values()) % len(points)]
             resume = ("--fairness-resume=last",) if any(runs.glob("2*")) else ()
-            nth = f"{how}:{generator.randint(1, 4)}"
+            nth = f"{how}:{made if 'look' in how else generator.randint(1, 4)}"
             if how == "at random":
                 code = session(folder, *resume, seconds=0.6 + generator.random())
             else:
                 code = session(folder, *resume, kill_at=nth)
             died[how] += code == -signal.SIGKILL
+            stages[looks_made(runs)] += code == -signal.SIGKILL
             if sum(died.values()) % 20 == 0:
                 print(f"{sum(died.values())} kills, {len(server.requests)} requests", flush=True)
             if code != -signal.SIGKILL:
@@ -102,6 +117,7 @@ def main(kills: int, trials: int) -> int:
         most = Counter(request.prompt for request in server.requests).most_common(1)[0][1]
         statuses = Counter(record["status"] for record in records(run, "trial"))
         print(f"{sum(died.values())} kills in {time.perf_counter() - started:.0f} s: {dict(died)}")
+        print(f"kills by looks made before: {dict(sorted(stages.items()))}")
         print(
             f"{len(server.requests)} requests, none more than {most}×; trials: {dict(statuses)}; "
             f"last exit {code}"

@@ -20,8 +20,8 @@ from pytest_fairness.errors import (
     BaselineError,
     BudgetError,
     EndpointError,
-    NeverAskedError,
     InconclusiveWarning,
+    NeverAskedError,
     StoreError,
     UsageError,
 )
