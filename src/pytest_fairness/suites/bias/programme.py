@@ -92,9 +92,10 @@ def programme(
     """A marker ``fairness_grid`` with a design for each of :data:`SIGNALS`, called *test* and its
     number from *first* on.
 
-    As many names a group are asked about as the looks of each outcome have. Each *template* has ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole
-    classes, that do not apply. Once by the deployment's own temperature and once at 0; other
-    keywords are those of the marker.
+    As many names a group are asked about as the looks of each outcome have. Each *template* has
+    ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
+    do not apply. Once by the deployment's own temperature and once at 0; other keywords are
+    those of the marker.
     """
     left_out = set(without)
     each = {}
