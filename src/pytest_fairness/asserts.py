@@ -374,6 +374,8 @@ def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
         given = {**basis.arguments, "frame": basis.frame}
+        if basis.looks and "alpha" in given:
+            given["alpha"] = min(given["alpha"], basis.looks["red"])
         finding = with_sensitivity(finding, sensitivity_of(basis.analysis, **given))
     alpha = finding.family.get("alpha")
     # A bare ratio has none, and no bound on its false alarms; looks say their own.

@@ -149,7 +149,7 @@ def test_shards_ask_the_next_stage(project: Project, capsys: pytest.CaptureFixtu
     for shard in shards:
         parts.append(Counter(record["key"] for record in records(shard, "trial")))
         assert not json.loads((shard / "findings.json").read_text())["findings"]
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert max(map(len, parts)) - min(map(len, parts)) <= 2  # one in each group
     assert ask("--fairness-resume", str(first))[-1] == shards[-1]
     assert [Counter(record["key"] for record in records(shard, "trial")) for shard in shards] == (
         parts

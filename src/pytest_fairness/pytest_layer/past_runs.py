@@ -142,7 +142,7 @@ def refuse_changes(settings: Settings, root: Path) -> None:
                 f"no next stage of {settings.merged} can be asked: {'; '.join(changed)}. Reissue "
                 "the command of its shards, with --fairness-resume"
             )
-        if "looks" not in read_manifest(settings.merged):
+        if read_manifest(settings.merged).get("looks") is None:
             raise UsageError(f"{settings.merged} has no looks, so there is no next stage of it")
     if settings.resume is None:
         return

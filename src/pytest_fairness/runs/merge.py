@@ -181,12 +181,8 @@ def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, A
             if entry not in endpoints:
                 endpoints.append(entry)
     first = runs[0].manifest
-    looks = {}
-    if "looks" in first:
-        looks = {"looks": first["looks"]}
     return {
-        **looks,
-        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},
+        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed", "looks")},
         "started": min(str(run.manifest.get("started")) for run in runs),
         FINISHED: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "settings": {**first.get("settings", {}), "shard": ""},
