@@ -21,6 +21,7 @@ import pytest
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.errors import EndpointError, FairnessError, UsageError
 from pytest_fairness.model import OutcomeKind, Status
+from pytest_fairness.pytest_layer import marks
 from pytest_fairness.running_test import (
     Assertion,
     Rehearsal,
@@ -241,10 +242,12 @@ class StagedTrials:
         column = "name"
         if "key" in part.columns:
             column = "key"
-        if column in made.columns and not set(made[column]) <= set(stage[column]):
-            raise UsageError(
-                f"{why}, and the table that it makes of a larger stage has rows of other trials"
-            )
+        if column in made.columns:
+            rows = set(made[column])
+            if not rows <= set(stage[column]):
+                raise UsageError(f"{why}, and the table that it makes has rows of other trials")
+            if rows <= set(self.handed_out[column]):
+                raise UsageError(f"{why}, and the table that it makes has no row of a new name")
         return made
 
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -275,11 +278,13 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
 
 def remake_in(item: pytest.Item) -> Remake | None:
     """Return what runs the function of *item* again on another table of trials; None where it
-    cannot be: the table comes from a fixture of the project's, or the function waits.
+    cannot be: a fixture of the project's makes a table of the trials, or the function waits.
     """
     function: Any = getattr(item, "obj", None)
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())
     if function is None or "trials" not in names or inspect.iscoroutinefunction(function):
+        return None
+    if marks.fixtures_on(item, "trials"):
         return None
 
     def remake(assertion: Assertion, trials: pd.DataFrame) -> Any:

@@ -27,6 +27,7 @@ from pytest_fairness.analysis.looks import DROPPING, Looking, looks_of, plan_fro
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.design.stages import DRAW
+from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
@@ -731,11 +732,9 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 
 def _are_close(mine: Any, its: Any) -> bool:
     """Return whether two numbers differ by no more than the last digits."""
-    if isinstance(mine, bool) or isinstance(its, bool):
-        return False
-    if not isinstance(mine, (int, float)) or not isinstance(its, (int, float)):
-        return False
-    return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    if is_number(mine) and is_number(its):
+        return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return False
 
 
 # ---------------------------------------------------------------- the table of a judgement
@@ -957,11 +956,21 @@ def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[st
 
 
 def _same(first: Any, other: Any) -> bool:
-    if any(value is None or value != value for value in (first, other)):  # noqa: PLR0124 - NaN alone differs from itself
-        return all(value is None or value != value for value in (first, other))  # noqa: PLR0124
-    if isinstance(first, (int, float)) and isinstance(other, (int, float)):
+    """Return whether two values of a table agree: numbers but for the last digits, and both may be
+    missing.
+    """
+    missing = [_is_missing(first), _is_missing(other)]
+    if any(missing):
+        return all(missing)
+    numbers = [isinstance(value, (int, float)) for value in (first, other)]
+    if all(numbers):
         return math.isclose(first, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return bool(first == other)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether *value* is None or NaN."""
+    return value is None or bool(value != value)  # noqa: PLR0124 - NaN alone differs from itself
 
 
 # ---------------------------------------------------------------- words
