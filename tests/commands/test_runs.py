@@ -476,8 +476,7 @@ GROUPS = {who: [f"{who_is}{at} Lee{at}" for at in "abcdefghijklmnop"]
           for who, who_is in (("\x1b[2Jred\n::error::z", "Ann"), ("##vso[task]", "Bo"))}
 
 @pytest.mark.parametrize("own", [1], ids=["a\x1b[2J::error::y"])
-@pytest.mark.fairness_grid(
-    template="Write a short reference for {name}, a nurse.", groups={"team": GROUPS}, names=(20,))
+@pytest.mark.fairness_grid(template="Write a short reference for {name}, a nurse.", groups={"team": GROUPS})
 def test_it(trials, own):
     assert_no_disparity(trials.assign(**{"=evil\x1b[1m\nname": trials.reply.str.len()}), "=evil\x1b[1m\nname", "team")
 """,
