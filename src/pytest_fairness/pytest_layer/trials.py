@@ -35,7 +35,13 @@ from pytest_fairness.pytest_layer.plans import (
 from pytest_fairness.pytest_layer.staged_trials import STAGED, StagedTrials, remake_in
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
-from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes, design_of
+from pytest_fairness.runs.designs import (
+    PlannedTrial,
+    RecordedDesign,
+    changed_looks,
+    closest_changes,
+    design_of,
+)
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
@@ -56,6 +62,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.design.axes import Pair
+    from pytest_fairness.runs.reader import RunReader
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
@@ -319,14 +326,19 @@ class TrialSource:
             session=context.session,
             whole=whole,
             trials=trials,
+            looks=list(_possible_looks(planned)) if whole else [],
         )
         designs = store.designs()
         if context.settings.run_to_resume is not None:
             previous = [logged for logged in designs if logged.session != design.session]
-            _refuse_changes(closest_changes(previous, design), store.directory.name)
+            changed = [*closest_changes(previous, design), *changed_looks(previous, design)]
+            _refuse_changes(changed, store.directory.name)
         for logged in designs:
             if logged.session == design.session and logged.same(design):
                 return design
+        recording = context.recording or context.merged
+        if recording is not None:
+            _refuse_other_looks(changed_looks(recording.designs(), design), recording)
         store.append(design.to_record())
         return design
 
@@ -447,7 +459,25 @@ def _refuse_changes(changes: Sequence[str], run: str) -> None:
         )
 
 
+def _refuse_other_looks(changes: Sequence[str], recording: RunReader) -> None:
+    """Raise UsageError where a test would look at a *recording* otherwise than it was to."""
+    if changes:
+        raise UsageError(
+            f"run {recording.directory.name} cannot be judged by this test: {'; '.join(changes)}, and "
+            "looks are fixed before the first call. Undo the change, or ask anew"
+        )
+
+
 # ---------------------------------------------------------------- what is asked
+
+
+def _possible_looks(planned: Planned) -> tuple[int, ...]:
+    """Return the looks that an assertion on *planned* can have: of a yes/no outcome all, of others
+    those that begin so.
+    """
+    if planned.grid.stages is None:
+        return ()
+    return planned.grid.stages.looks(OutcomeKind.BINARY, 1)
 
 
 def _one_stage(planned: Planned) -> Stages:
@@ -497,9 +527,7 @@ def deal_of(
         if key not in grids:
             continue
         planned = grids[key]
-        looks: tuple[int, ...] = ()
-        if planned.grid.stages is not None:
-            looks = planned.grid.stages.looks(OutcomeKind.BINARY, 1)
+        looks = _possible_looks(planned)
         for trial in planned_trials(planned, planned.entries(tier), temperature):
             draw: Any = trial.cell.attributes.get(DRAW, 0)
             stages.setdefault(bisect.bisect_left(looks, draw), []).append(trial)

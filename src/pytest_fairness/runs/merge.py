@@ -20,7 +20,7 @@ import msgspec
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.database import insert_records, writer_of
-from pytest_fairness.runs.designs import RecordedDesign, closest_changes
+from pytest_fairness.runs.designs import RecordedDesign, changed_looks, closest_changes
 from pytest_fairness.runs.export import make_run
 from pytest_fairness.runs.lines import body_of
 from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
@@ -140,7 +140,7 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
         raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differences)}")
     designs = first.reader.designs()
     for design in other.reader.designs():
-        if differences := closest_changes(designs, design):
+        if differences := closest_changes(designs, design) or changed_looks(designs, design):
             raise _unlike(first, other, design, differences)
 
 
