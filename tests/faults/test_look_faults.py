@@ -19,7 +19,7 @@ from pytest_fairness.reports.findings_json import read_results
 from .conftest import SUITE, Project, same_as_undisturbed
 from .oracles import Case, check
 from .sessions import Background
-from .test_process_faults import check_after_a_death
+from .test_process_faults import CONCURRENCY, check_after_a_death
 
 LOOKS = SUITE.replace("names=(20,)", "names=(10, 20)").replace(
     "    template=[", '    template=["Praise {name} of " + PLACE, "Describe {name} of " + PLACE, '
@@ -52,18 +52,18 @@ def test_f73_killed(project: Project, point: str, asked: int) -> None:
     project.write(LOOKS)
     case = Background(project, "-p", "tests.support.killing", env={"KILL_AT": point}).end()
     assert case.code == -signal.SIGKILL, case.output
-    assert abs(len(case.ledger) - asked) <= 8
+    assert abs(len(case.ledger) - asked) <= 2 * CONCURRENCY
     check_after_a_death(case)
     case = project.run("--fairness-resume=last", "--fairness-retry-unknown", repeats=2)
-    unknown = sum(record["status"] == "unknown" for record in case.of("trial"))
-    assert unknown == (len(case.of("trial")) - WHOLE)
-    assert len(case.ledger) <= WHOLE + unknown
+    assert {record["status"] for record in case.of("trial")} == {"answered"}
+    assert len(case.ledger) <= WHOLE + CONCURRENCY  # what was under way, asked again on request
     assert [look["names"] for look in looks_of(case)["made"]] == [10, 20]
     assert set(decisions(case)) == {(1, FIRST, "go on"), (2, WHOLE, "stop")}
     same_as_undisturbed(project, case)
 
 
-#: Lets the deadline pass once the second stage has asked *part* of its trials.
+#: Lets the deadline pass once so many trials of the plan of the second stage are there, of which the
+#: first stage has asked every other one.
 DEADLINE = """
 import time
 from pytest_fairness.engine.engine import Engine
@@ -81,8 +81,8 @@ Engine.run = run_until
 """
 
 
-@pytest.mark.parametrize("part", [FIRST, 120], ids=["between", "inside"])
-def test_f73_the_deadline(project: Project, part: int) -> None:
+@pytest.mark.parametrize(("part", "asked"), [(0, FIRST), (80, 120)], ids=["between", "inside"])
+def test_f73_the_deadline(project: Project, part: int, asked: int) -> None:
     """The verdict of the first look, at what it had to spend: INCONCLUSIVE, and the sentence says
     where it stopped. What the second stage asked is kept, and its rest asked on resuming.
     """
@@ -91,11 +91,11 @@ def test_f73_the_deadline(project: Project, part: int) -> None:
     hook.write_text(DEADLINE.replace("PART", str(part)), encoding="utf-8")
     case = project.run("--fairness-deadline=86400", apart=True)
     check(case)
-    assert len(case.ledger) == part
+    assert len(case.ledger) == asked
     looks = looks_of(case)
     assert looks["verdict"] == "INCONCLUSIVE"
     assert "stopped at look 1 of 2 (10 names a group)" in looks["sentence"]
-    assert f"{WHOLE - part} trials of the stage were not run" in looks["stopped"]
+    assert f"{WHOLE - asked} trials of the stage were not run" in looks["stopped"]
     assert decisions(case) == [(1, FIRST, "go on")]
     hook.unlink()
 
