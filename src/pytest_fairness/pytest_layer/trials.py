@@ -43,6 +43,7 @@ from pytest_fairness.runs.designs import (
     design_of,
 )
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.records import trial_of
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
@@ -255,8 +256,9 @@ class TrialSource:
         mine = plan
         if self._deal is not None:
             absent = self._not_merged(engine, plan)
-            if not absent:
-                return list(map(self._context.merged.trial, map(engine.key_of, plan)))
+            if self._context.merged is not None and not absent:
+                records = self._context.merged.records(map(engine.key_of, plan))
+                return list(map(trial_of, filter(None, records)))
             self._absent = True
             mine = [trial for trial in absent if self._deal.mine(trial)]
         design = self._logged_design(endpoint, planned, plan, part, whole=whole, trials=len(mine))

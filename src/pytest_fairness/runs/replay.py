@@ -104,7 +104,7 @@ class Replayer:
         changed = []
         if design is not None:
             changed = closest_changes(self._recording.designs(), design)
-        kind = NeverAskedError
+        kind: type[EndpointError] = NeverAskedError
         why = "it was never asked there, or otherwise"
         run = self._recording.directory
         mend = "run the tests as they were recorded, or ask anew without --fairness-replay"
