@@ -31,7 +31,7 @@ from pytest_fairness.running_test import Assertion, Policy, TestContext, current
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.analysis.looks import Look, LookPlan
+    from pytest_fairness.analysis.looks import Look, Looking, LookPlan
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
@@ -490,20 +490,9 @@ def _looked(
     while not looking.ended:
         look = looking.next_look()
         frame = only
-        try:
-            if frame is None:
-                frame = test.staged.table(assertion, look.names, looking.fewer)
-        except (BudgetError, EndpointError, StoreError) as error:
-            if not looking.made:
-                raise
-            stopped = _why(error, f"{look.names} {plan.unit}")
-            break
-        except UsageError as error:
-            if not looking.made:
-                raise
-            if looking.made[-1].names < test.staged.stages.base:
-                raise _UnmadeTable from error
-            stopped = _why(error, f"{look.names} {plan.unit}")
+        if frame is None:
+            frame, stopped = _stage_of(assertion, test, looking)
+        if frame is None:
             break
         arguments = {**assertion.arguments, "frame": frame}
         finding, basis = _judged_once(assertion.analysis, arguments, look)
@@ -512,6 +501,31 @@ def _looked(
         test.log_look(_look_record(look, finding, frame, place=place, final=looking.ended))
     finding = looking.conclusion(stopped)
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
+
+
+def _stage_of(
+    assertion: Assertion, test: TestContext, looking: Looking
+) -> tuple[pd.DataFrame | None, str]:
+    """Return the table of the next look of *assertion*; None, and why, where it cannot be had and an
+    earlier look stands.
+
+    Raises what keeps the first look from being made, and _UnmadeTable where only a look below the
+    base design was.
+    """
+    look = looking.next_look()
+    stage = f"{look.names} {looking.plan.unit}"
+    try:
+        return test.staged.table(assertion, look.names, looking.fewer), ""
+    except (BudgetError, EndpointError, StoreError) as error:
+        if not looking.made:
+            raise
+        return None, _why(error, stage)
+    except UsageError as error:
+        if not looking.made:
+            raise
+        if looking.made[-1].names < test.staged.stages.base:
+            raise _UnmadeTable from error
+        return None, _why(error, stage)
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:

@@ -47,7 +47,7 @@ class Parity:
 
     @property
     def gap(self) -> float:
-        """How much longer the longest prompt is than the shortest, as a share of the shortest."""
+        """The length that the longest prompt has over the shortest, as a share of the shortest."""
         lengths = [row.characters for row in self.rows]
         if any(lengths):
             return (max(lengths) - min(lengths)) / min(lengths)

@@ -53,10 +53,10 @@ class Deal:
     """All trials of a session, *planned* in stages, dealt out to *whole* shards, of which this is
     number *part* (from 1).
 
-    The shards differ by one trial at the most, over all and in each stage, arm and group. A trial is dealt
-    by what it asks and nothing else (not by the test that wants it first, nor by the endpoint,
-    whose address may differ between machines): tests that share a trial share it in its shard, and
-    no two shards pay for it.
+    The shards differ by one trial at the most, over all and in each stage, arm and group. A trial
+    is dealt by what it asks and nothing else (not by the test that wants it first, nor by the
+    endpoint, whose address may differ between machines): tests that share a trial share it in its
+    shard, and no two shards pay for it.
     """
 
     def __init__(self, planned: Iterable[Iterable[PlannedTrial]], part: int, whole: int) -> None:

@@ -288,7 +288,7 @@ class TrialSource:
     def _not_merged(
         self, engine: Engine | Replayer, plan: Sequence[PlannedTrial]
     ) -> Sequence[PlannedTrial]:
-        """Return those trials of *plan* that the merged run, where a shard goes on from one, lacks."""
+        """Return the trials of *plan* that the merged run lacks; all where no shard goes on."""
         merged = self._context.merged
         if merged is None:
             return plan
@@ -465,8 +465,8 @@ def _refuse_other_looks(changes: Sequence[str], recording: RunReader) -> None:
     """Raise UsageError where a test would look at a *recording* otherwise than it was to."""
     if changes:
         raise UsageError(
-            f"run {recording.directory.name} cannot be judged by this test: {'; '.join(changes)}, and "
-            "looks are fixed before the first call. Undo the change, or ask anew"
+            f"run {recording.directory.name} cannot be judged by this test: {'; '.join(changes)}, "
+            "and looks are fixed before the first call. Undo the change, or ask anew"
         )
 
 

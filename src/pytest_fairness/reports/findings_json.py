@@ -140,12 +140,12 @@ class RunResults:
 
     @property
     def notes(self) -> Sequence[Any]:
-        """What a reader of the run has to know besides its findings."""
+        """Remarks that a reader of the run has to know besides its findings."""
         return self._listed("notes")
 
     @property
     def trials(self) -> int:
-        """How many trials the run has, however they ended."""
+        """The number of trials of the run, however they ended."""
         return (self.run.get("trials") or {}).get("total") or 0
 
     def _listed(self, key: str) -> Sequence[Any]:

@@ -240,7 +240,7 @@ def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
 
 
 def changed_looks(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:
-    """Return in what the looks of *now* differ from those of *before*, whatever stage each asked."""
+    """Return in what the looks of *now* differ from those of *before*, whatever stage was asked."""
     for design in before:
         same_test = (design.test, design.tier) == (now.test, now.tier)
         if same_test and design.looks and now.looks and design.looks != now.looks:
