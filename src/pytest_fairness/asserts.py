@@ -21,6 +21,7 @@ from pytest_fairness.errors import (
     BudgetError,
     EndpointError,
     InconclusiveWarning,
+    NeverAskedError,
     StageUnfinished,
     StoreError,
     UsageError,
@@ -526,7 +527,7 @@ def _judged_at(
     except (BudgetError, EndpointError, StoreError) as error:
         if not looking.made:
             raise
-        raise _Stop(_why(error)) from error
+        raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
 
 
 def _table_at(
@@ -542,7 +543,7 @@ def _table_at(
             raise
         if looking.made[-1].names < test.staged.stages.base:
             raise _UnmadeTable from error
-        raise _Stop(_why(error)) from error
+        raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
     return table
 
 
@@ -575,8 +576,10 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
     return kind, MINIMUM_N[kind]
 
 
-def _why(error: Exception) -> str:
-    """Return what stopped the asking of a later stage, in words."""
+def _why(error: Exception, stage: str) -> str:
+    """Return what stopped the asking of a later *stage*, in words."""
+    if isinstance(error, NeverAskedError):
+        return f"stopped before the stage of {stage}: {error}"
     if isinstance(error, BudgetError):
         return f"stopped by the cost cap: {error}"
     if isinstance(error, StageUnfinished):

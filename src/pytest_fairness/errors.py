@@ -63,6 +63,10 @@ class StageUnfinished(EndpointError):
     """The deadline passed before a stage of a design was asked to its end."""
 
 
+class NeverAskedError(EndpointError):
+    """A recorded run does not hold what is replayed of it, and shows no change since."""
+
+
 class BudgetError(FairnessError):
     """The cost cap was reached, or a price that the cap needs is not known."""
 

@@ -40,7 +40,7 @@ def endpoint():
     return clerk
 
 grid = pytest.mark.fairness_grid(
-    template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=20,
+    template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=(20,),
     groups={"race_ethnicity": ["white", "black"]}, signal="name+label", repetitions=1)
 
 @grid
@@ -555,7 +555,8 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "who ran it": set_in("run_by", to="The board"),
     "versions": set_in("versions", "python", to="3.14.0"),
     "setting smoke": set_in("settings", "smoke", to=True),
-    "setting confirm": set_in("settings", "confirm", to=False),
+    "setting looks": set_in("settings", "looks", to="40"),
+    "looks of the run": set_in("looks", "session_alpha", to=0.5),
     "setting endpoint": set_in("settings", "endpoint", to="gpt-5-prod"),
     "model of the endpoint": set_in("endpoints", "0", "identity", "model", to="gpt-5-2026"),
     "address of the endpoint": set_in(
@@ -595,8 +596,11 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "description": of_finding("test_a", description="A trial run"),
     "module": of_finding("test_a", test_module="draft"),
     "controls": of_finding("test_a", controls={"A.9.2": "direct"}),
-    "confirmation": lambda forgery: forgery.finding("test_a")["details"]["confirmation"].update(
-        confirmed=False
+    "what stopped the looks": lambda forgery: forgery.finding("test_a")["details"]["looks"].update(
+        stopped="stopped by the cost cap: $1"
+    ),
+    "budget of the looks": lambda forgery: forgery.finding("test_a")["details"]["looks"].update(
+        red_budget=0.05
     ),
     "owner of a mitigation": lambda forgery: forgery.entries[0].update(owner="The board"),
     "mitigations": lambda forgery: forgery.entries.clear(),
@@ -690,7 +694,7 @@ def endpoint():
     return answer
 
 @pytest.mark.fairness(id="TONE", controls={"A.5.5": "direct", "A.8.2": "context"})
-@pytest.mark.fairness_grid(template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=20,
+@pytest.mark.fairness_grid(template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=(20,),
                            groups={"race_ethnicity": ["white", "black"]}, repetitions=1)
 def test_replies_with_half_a_character(trials):
     assert trials.reply.str.contains("\\ud800").any()

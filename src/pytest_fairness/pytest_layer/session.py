@@ -37,6 +37,7 @@ from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.session_end import SessionEnd
 from pytest_fairness.pytest_layer.session_scorers import SessionScorers
+from pytest_fairness.pytest_layer.staged_trials import STAGED, unheard, unjudged_on
 from pytest_fairness.pytest_layer.systems import Systems
 from pytest_fairness.pytest_layer.to_controller import attach
 from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
@@ -315,7 +316,11 @@ class FairnessSession:
         findings.clear()  # a rerun starts afresh
         context = self._item_contexts.of(item, findings)
         item.stash[_ANALYSED] = context.analysed
-        with running_test(context), reading_until(self.context.read_until):
+        judging: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if self.settings.merged is not None and STAGED in item.stash:
+            context = unheard(context)
+            judging = unjudged_on(self.settings.shard)
+        with running_test(context), reading_until(self.context.read_until), judging:
             yield
         for finding in findings:
             if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding):

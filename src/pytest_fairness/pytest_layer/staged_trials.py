@@ -9,22 +9,24 @@ table, up to the assertion that looks again. See
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_fairness.design.stages import DRAW, Stages
-from pytest_fairness.errors import StageUnfinished, UsageError
+from pytest_fairness.errors import FairnessError, StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.running_test import (
     Assertion,
     Rehearsal,
     RehearsalEnd,
+    TestContext,
     current_test,
     running_test,
 )
@@ -305,3 +307,30 @@ def remake_in(item: pytest.Item) -> Remake | None:
         return rehearsal.table
 
     return remake
+
+
+# ---------------------------------------------------------------- on a shard
+
+
+def unheard(test: TestContext) -> TestContext:
+    """Return *test*, of which nothing is logged or reported: its assertions find the next stage."""
+
+    def nothing(_: Any) -> None: ...
+
+    return replace(test, emit=nothing, keep=nothing, log_look=nothing)
+
+
+@contextlib.contextmanager
+def unjudged_on(shard: str) -> Iterator[None]:
+    """Skip the test that runs in the block, whatever it says of the trials that are there: it is
+    judged once the shards are merged. What keeps it from asking is raised.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except FairnessError:
+        raise
+    except (Exception, pytest.fail.Exception):  # noqa: BLE001, S110 - of the test
+        pass
+    pytest.skip(f"shard {shard}: nothing more to ask; judged once the shards are merged")

@@ -46,7 +46,7 @@ from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.runs.conclusions import ITEM, LOOKS, Conclusions, sha256_of_json
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
-from pytest_fairness.runs.manifest import FINISHED, read_manifest
+from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
 from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, reading, unwatched
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
@@ -265,7 +265,14 @@ def _script(record: Mapping[str, Any]) -> Any:
 
 #: Keys of the manifest that the log has: of a session, of the first one, of the last one's end.
 _OF_A_SESSION = ("session", "started", "command", "settings", "versions", "git_commit", "run_by")
-_OF_THE_FIRST = ("seed", "replay_of", "replay_of_finished", "replay_of_shards", "shard")
+_OF_THE_FIRST = (
+    "seed",
+    "replay_of",
+    "replay_of_finished",
+    "replay_of_shards",
+    "shard",
+    GOES_ON_FROM,
+)
 _OF_THE_END = (FINISHED, "exit_status", "notes")
 #: Keys that repeat ``findings.json``.
 _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")

@@ -21,6 +21,8 @@ from pytest_fairness.runs.files import write_atomically
 NAME = "manifest.json"
 #: Set when a session has come to its end, together with the heads of all logs.
 FINISHED = "finished"
+#: The merged run of which a shard asks the next stage, by its id.
+GOES_ON_FROM = "goes_on_from"
 #: The exported records of a run.
 LOGS = "trials*.jsonl"
 _PACKAGES = (
