@@ -250,7 +250,12 @@ def test_a_control_group_names_no_group() -> None:
     )
     assert labels == ["Rate Charley Owens (Muslim).", "Rate Charley Owens (religion not stated)."]
     names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
-    assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "Charley Owens", "Kendall Lewis"]
+    assert [c.name for c in names] == [
+        "Tamika Jackson",
+        "Tyrone Dorsey",
+        "Charley Owens",
+        "Kendall Lewis",
+    ]
     crossed = grid(groups={"race_ethnicity": ["black"], "gender": ["male"]}, names=2)
     assert [c.name for c in crossed] == ["Tyrone Jackson", "Jermaine Dorsey"]
 
