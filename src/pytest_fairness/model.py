@@ -334,7 +334,8 @@ class PairResult:
     """Two groups compared on one metric, and the verdict on that pair.
 
     ``effect`` is on the one d scale, positive where ``group_1`` is higher, ``effect_low`` and
-    ``effect_high`` its 90 % interval; ``None`` where an interval would not hold its estimate.
+    ``effect_high`` its interval of ``confidence``; ``None`` where an interval would not hold its
+    estimate.
     ``spec_verdict`` is that of the literal specification, ``None`` where its minimum sample size is
     not reached. A pair that is ``alarm_only`` (refusals or missing answers beside an outcome)
     counts where it raises the alarm, and never has to pass. ``difference`` is ``group_1 − group_2``
@@ -357,6 +358,7 @@ class PairResult:
     effect_name: str = "d"
     effect_low: float | None = None
     effect_high: float | None = None
+    confidence: float = 0.9
     difference: float | None = None
     worse_off: str | None = None
     test: str = ""

@@ -196,7 +196,7 @@ def test_two_names_in_each_of_five_templates_that_say_the_same_are_no_certainty(
 def test_an_infinite_effect_has_no_finite_end():
     """And nothing that is no number, whatever its error and degrees of freedom."""
     errors, df = np.array([0.1, np.inf, np.nan]), np.array([9.0, 0.0, 9.0])
-    _, low, high = intervals([Effect(name="d", value=np.full(3, -np.inf), error=errors)], df)
+    _, low, high = intervals([Effect(name="d", value=np.full(3, -np.inf), error=errors)], df, 0.9)
     assert low.tolist() == high.tolist() == [[-np.inf]] * 3
 
 

@@ -248,12 +248,12 @@ def test_the_interval_that_a_pass_needs():
     """Katz's of 90 %, wider by the design effect and by Student's t; its lower end at 2/3 or more."""
     ratio = impact_ratio(30, 100, 45, 100, design_effect=4.0, df=5.0)
     reach = stats.t.ppf(0.95, 5) * 2 * math.sqrt(1 / 30 - 1 / 100 + 1 / 45 - 1 / 100)
-    assert (ratio.low_90, ratio.high_90) == pytest.approx(
+    assert (ratio.low, ratio.high) == pytest.approx(
         (2 / 3 * math.exp(-reach), 2 / 3 * math.exp(reach))
     )
     sure, open_ = impact_ratio(36, 72, 40, 72), impact_ratio(30, 60, 36, 60)
-    assert sure.ratio_low < 2 / 3 <= sure.low_90
-    assert 0.5 < open_.low_90 < 2 / 3
+    assert sure.ratio_low < 2 / 3 <= sure.low
+    assert 0.5 < open_.low < 2 / 3
     verdicts = [judge_ratio(one, 1.0, alpha=0.05, bare=False).verdict for one in (sure, open_)]
     assert verdicts == [Verdict.PASS, Verdict.INCONCLUSIVE]
 
@@ -321,7 +321,7 @@ def test_the_practical_ratio_is_the_callers():
 
 def test_too_little_to_matter_is_no_pass_where_the_ratio_is_uncertain():
     """Beyond chance, below no limit, and yet an interval that reaches under two thirds."""
-    ratio = replace(impact_ratio(92, 100, 98, 100), low_90=0.66)
+    ratio = replace(impact_ratio(92, 100, 98, 100), low=0.66)
     assert judge_ratio(impact_ratio(92, 100, 98, 100), 0.2, alpha=0.05).verdict is Verdict.PASS
     undecided = judge_ratio(replace(ratio, x_low=85, x_high=90), 0.01, alpha=0.05)
     assert (undecided.verdict, undecided.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)

@@ -157,7 +157,7 @@ def test_the_odds_ratio_over_orders() -> None:
     """Half of Mantel and Haenszel's, with the error of Robins, Breslow & Greenland."""
     table = np.array([[18.0, 25], [12, 5], [10, 19], [20, 11]])
     strata = StratifiedTable([column.reshape(2, 2) for column in table.T])
-    interval = win_rates._within_order(table, 1.0, 40.0)
+    interval = win_rates._within_order(table, 1.0, 40.0, 0.9)
     same(interval.value / win_rates.LOGIT_TO_D, strata.logodds_pooled / 2)
     reach = float(t_quantile(40.0, 0.95)) * strata.logodds_pooled_se / 2
     same((interval.high - interval.value) / win_rates.LOGIT_TO_D, reach)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
 from pytest_fairness.analysis.family import Family, Member
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     IDLE,
     TRIVIAL,
@@ -30,7 +32,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.words import effect_size, p_equals, signed
+from pytest_fairness.words import effect_size, p_equals, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +59,7 @@ def analyze_arms(
     alpha: float = 0.05,
     correction: str = "bonferroni",
     scorers: Mapping[str, Any] | None = None,
+    _look: Look | None = None,
 ) -> Finding:
     """Compare the disparity between groups in arm *treated* with that in arm *control*, fixed
     beforehand.
@@ -112,6 +115,8 @@ def analyze_arms(
     names = (treated, control)
     at = (arms.labels.index(treated), arms.labels.index(control))
     rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
+    if _look is not None:
+        rule = replace(rule, alpha=_look.red, look=_look)
     if classes is not None:
         _check_classes(classes, whole.labels)
         pooled = _pooled(labelled, classes, seats)
@@ -133,7 +138,7 @@ def analyze_arms(
     notes: tuple[str, ...] = ()
     if placebo is not None:
         place = arms.labels.index(placebo)
-        details["against_placebo"], notes = _against(data, place, treated, alpha)
+        details["against_placebo"], notes = _against(data, place, treated, rule.alpha)
     sentence = f"{verdict}: {_sentence(verdict, decider, judged, data, names)}."
     if isinstance(cluster, tuple):
         cluster = " and ".join(cluster)
@@ -157,7 +162,7 @@ def analyze_arms(
         family={
             "size": len(judged),
             "method": correction,
-            "alpha": alpha,
+            "alpha": rule.alpha,
             "metrics": [data.reading.name],
         },
         details=details,
@@ -238,14 +243,14 @@ def _judge(
     """*pairs* of groups as one family; as a *detail* they only raise the alarm."""
     if not pairs:
         return []
-    contrasts = [data.contrast(arms, a, b) for a, b in pairs]
+    contrasts = [_read(data.contrast(arms, a, b), rule) for a, b in pairs]
     cells = np.array([data.cells(arms, a, b) for a, b in pairs])  # pairs × cells × rows
     used = (cells & data.used).sum(axis=2)
     total = cells.sum(axis=2)
     table = _table(data, pairs, contrasts, used.min(axis=1))
 
     def imputed(at: int, raised: bool, _: bool) -> PairTable | None:
-        again = data.contrast(arms, *pairs[at], raised)
+        again = _read(data.contrast(arms, *pairs[at], raised), rule)
         if again is None:
             return None
         return _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
@@ -267,10 +272,17 @@ def _judge(
     )
     family = Family([member], rule)
     judged = family.judge()
-    grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
+    grown = (table.figures["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     usable = np.array([not decision.unusable for decision in judged[0].decisions])
     rows = zip(family.results(judged), contrasts, (grown & usable).tolist(), strict=True)
     return [JudgedPair(*row) for row in rows]
+
+
+def _read(contrast: ArmContrast | None, rule: Rule) -> ArmContrast | None:
+    """Return *contrast* with the intervals that the *rule* reads."""
+    if contrast is None:
+        return None
+    return replace(contrast, confidence=rule.confidence)
 
 
 def _table(
@@ -304,14 +316,16 @@ def _table(
         trials=np.stack([n, n], axis=1).astype(np.float64),
         ragged=lost,
         alone=np.full(len(pairs), data.one_cluster),
-        beside={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
+        figures={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
     )
 
 
 def _row(contrast: ArmContrast) -> tuple[float, ...]:
     change = contrast.change
     extent = max(contrast.extent(contrast.control), contrast.extent(contrast.treated))
-    effect, low, high = (contrast.on_sd(value) for value in (change.mean, *change.interval(0.9)))
+    effect, low, high = (
+        contrast.on_sd(value) for value in (change.mean, *change.interval(contrast.confidence))
+    )
     return (
         effect,
         low,
@@ -467,7 +481,7 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
 
     def moved(value: float) -> str:
         if kind in RATES:
-            return signed(f"{100 * value:+.1f} points")
+            return f"{points(value)} points"
         sign = ""
         if value > 0:
             sign = "+"

@@ -16,12 +16,14 @@ from pytest_fairness.analysis.family import (
     Judged,
     Member,
     alarm_members,
+    keep_green,
     missing_answers,
     p_lost,
     shown,
     too_small,
     unequal_refusals,
 )
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.persuasion import first_refusals
 from pytest_fairness.analysis.policy import (
     CONTRARY,
@@ -109,6 +111,7 @@ def analyze_disparity(
     room: bool = False,
     scorers: Mapping[str, Any] | None = None,
     seed: int = 0,
+    _look: Look | None = None,
 ) -> Finding:
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
@@ -156,14 +159,16 @@ def analyze_disparity(
         raise UsageError(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
+    rule = Rule(alpha=alpha, correction=correction)
+    if _look is not None:
+        rule = Rule(alpha=_look.red, correction=correction, look=_look)
     every = []
     for called, design in groupings(frame, columns, cluster, block):
-        rows = ScoredRows.of(design, reading, called, seed)
-        every.append(_Grouping.of(rows, first_refusals(frame, design)))
+        rows = ScoredRows.of(design, reading, called, seed, rule.confidence)
+        every.append(_Grouping.of(rows, first_refusals(frame, design, rule.confidence)))
     design = every[0].rows.design
-    rule = Rule(
-        alpha=alpha,
-        correction=correction,
+    rule = replace(
+        rule,
         min_raw_diff=min_raw_diff,
         min_raw_ratio=min_raw_ratio,
         **nouns(frame, design),
@@ -203,7 +208,9 @@ def analyze_disparity(
         groups=groups,
         tested=lambda pair: (
             _statistic(pair, home),
-            effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high),
+            effect_with_interval(
+                pair.effect_name, pair.effect, pair.effect_low, pair.effect_high, pair.confidence
+            ),
         ),
         notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
@@ -317,7 +324,7 @@ class _Grouping:
         kind = reading.values.kind
         table = metric.pairs
         lost, total = rows.unanswered(table)
-        without = missing_answers(rows.by, design, rows.missing)
+        without = missing_answers(rows.by, design, rows.missing, rows.confidence)
         outcome_member = Member(
             name=reading.name,
             by=rows.by,
@@ -383,6 +390,7 @@ def _judge(
             decisions = judged[place].decisions
             for at, decision in enumerate(decisions):
                 decisions[at] = without_room(decision, still, live, family.rule)
+        keep_green(judged[place], family.rule.look)
         place += len(grouping.members)
     return family.results(judged), blocks
 
@@ -420,7 +428,13 @@ def _with_refusals(
         categories=len(outcome_values.categories),
     )
     worst = measure(
-        rows.design, values, rows.used | refused, kind, categories=categories, seed=rows.seed
+        rows.design,
+        values,
+        rows.used | refused,
+        kind,
+        categories=categories,
+        seed=rows.seed,
+        confidence=rows.confidence,
     ).pairs
     answered = judged.member.table.p_value
     ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)
@@ -442,7 +456,7 @@ def _with_refusals(
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
     extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
     table = replace(
-        judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra}
+        judged.table, p_value=ranked, corrected=again, figures={**judged.table.figures, **extra}
     )
     return Judged(judged.member, table, final, (worst, ranks))
 

@@ -15,10 +15,12 @@ import numpy as np
 from pytest_fairness.analysis.family import (
     Family,
     Member,
+    keep_green,
     missing_answers,
     p_lost,
     unequal_refusals,
 )
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
@@ -63,7 +65,7 @@ def analyze_equivalence(
     correction: str = "bonferroni",
     lower_is_worse: bool | None = None,
     scorers: Mapping[str, Any] | None = None,
-    _alarm_share: float = 1.0,
+    _look: Look | None = None,
 ) -> Finding:
     """Test that every two groups of *by* differ by less than *margin* on *outcome*.
 
@@ -78,9 +80,6 @@ def analyze_equivalence(
     them to show it, so these p-values are not corrected (intersection–union test, Berger 1982);
     those of the differences are.
 
-    *_alarm_share*: the differences are significant below so large a share of *alpha*, as a second
-    look asks for.
-
     Raises FrameError for a table of the wrong shape and UsageError for an argument out of range or
     a categorical outcome.
     """
@@ -91,6 +90,10 @@ def analyze_equivalence(
             f"unit={unit!r}: the margin is in 'outcome' (its own unit) or 'd' (standard deviations)"
         )
     check_level(alpha, correction, below=0.5)
+    rule = Rule(alpha=alpha, correction=correction)
+    if _look is not None:
+        rule = Rule(alpha=_look.red, correction=correction, look=_look)
+        alpha = _look.green
     columns = as_columns(by)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
     if reading.values.kind is OutcomeKind.CATEGORICAL:
@@ -98,7 +101,7 @@ def analyze_equivalence(
             f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
         )
     design = read_design(frame, columns, cluster=cluster, block=block)
-    rows = ScoredRows.of(design, reading, " × ".join(columns))
+    rows = ScoredRows.of(design, reading, " × ".join(columns), confidence=rule.confidence)
 
     def compared(metric: Metric) -> PairTable:
         """Its p-value, which joins the family, is that of a difference."""
@@ -111,15 +114,15 @@ def analyze_equivalence(
             low=table.low[:, :1],
             high=table.high[:, :1],
             effect_names=table.effect_names[:1],
-            p_value=table.beside["difference_p_value"],
-            beside={**table.beside, "tost": table.p_value},
+            p_value=table.figures["difference_p_value"],
+            figures={**table.figures, "tost": table.p_value},
         )
 
     metric = rows.measure()
     refusals = rows.refusals()
     table = compared(metric)
     lost, total = rows.unanswered(table)
-    without = missing_answers(rows.by, design, rows.missing)
+    without = missing_answers(rows.by, design, rows.missing, rows.confidence)
     outcome_member = Member(
         name=reading.name,
         by=rows.by,
@@ -137,15 +140,14 @@ def analyze_equivalence(
         alarm_only=False,
         mde=np.full(table.first.size, np.nan),
     )
-    family = Family(
-        [outcome_member, *without],
-        Rule(alpha=_alarm_share * alpha, correction=correction, **nouns(frame, design)),
-    )
+    rule = replace(rule, **nouns(frame, design))
+    family = Family([outcome_member, *without], rule)
     first, *others = family.judge()
     if refusals is not None:
         unlike = unequal_refusals(refusals.pairs)
         for at in np.flatnonzero(unlike).tolist():
             first.decisions[at] = unless_refused(first.decisions[at])
+    keep_green(first, _look)
     pairs = family.results(
         [first._replace(table=_tested(first.table, total - lost, alpha)), *others]
     )
@@ -178,7 +180,7 @@ def analyze_equivalence(
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
-    tost = table.beside["tost"]
+    tost = table.figures["tost"]
     on = np.where(table.single, "rows", "cluster means").astype(object)
     tested = ~np.isnan(tost)
     p_value = np.nan_to_num(tost, nan=1.0)
@@ -191,7 +193,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         "df": table.df,
         "difference_corrected_p_value": table.corrected,
         **{
-            name: table.beside[name]
+            name: table.figures[name]
             for name in ("margin", "p_lower", "p_upper", "difference_p_value")
         },
     }
@@ -201,7 +203,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         p_row=np.where(tested, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
-        beside={
+        figures={
             "n_1": n_1,
             "n_2": n_2,
             **{name: np.where(tested, column, np.nan) for name, column in columns.items()},
@@ -214,7 +216,9 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     Beside the outcome, of refusals or missing answers, the z of their difference.
     """
     statistics: Any = pair.statistics
-    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    effect = effect_with_interval(
+        pair.effect_name, pair.effect, pair.effect_low, pair.effect_high, pair.confidence
+    )
     if "margin" not in statistics:
         return f"z = {statistics['z']:.4f}" if "z" in statistics else "", effect
     room = statistics["margin"] - abs(pair.difference or 0.0)

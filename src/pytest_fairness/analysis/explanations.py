@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
-from pytest_fairness.words import percent
+from pytest_fairness.words import first_few, percent
 
 #: Pairs, and needs, that are named.
 _NAMED = 3
@@ -121,9 +122,9 @@ def _sections(finding: Finding) -> list[str]:
     if finding.assertion not in _SECTIONS:
         return []
     sections = list(_SECTIONS[finding.assertion](finding))
-    confirmation = finding.details.get("confirmation")
-    if isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
-        sections.append("shared.confirmation")
+    looks: Any = finding.details.get("looks")
+    if looks and len(looks["planned"]) > 1:
+        sections.append("shared.looks")
     if "sensitivity" in finding.details:
         sections.append("shared.sensitivity")
     return sections
@@ -260,10 +261,7 @@ def _way_out(finding: Finding) -> str:
         compared.append(name)
     if not compared:
         return mend
-    named = compared[:_NAMED]
-    if len(compared) > _NAMED:
-        named.append(f"and {len(compared) - _NAMED} more")
-    return f"{mend} ({'; '.join(named)})"
+    return f"{mend} ({first_few(compared, _NAMED)})"
 
 
 def _what_it_takes(finding: Finding) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
     LOST_ALIKE,
@@ -24,13 +25,14 @@ from pytest_fairness.analysis.policy import (
     Loss,
     Rule,
     judge,
+    kept_green,
     significant,
     spec_verdict,
 )
 from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
-from pytest_fairness.statistics.clusters import TINY
+from pytest_fairness.statistics.clusters import CONFIDENCE, TINY
 from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
@@ -91,15 +93,25 @@ def alarm_members(metric: Metric | None, name: str, by: str) -> list[Member]:
     ]
 
 
-def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]:
-    """Missing outcomes as a metric of their own, which raises the alarm where one group has more;
-    none without any.
+def missing_answers(
+    by: str, design: Membership, missing: Bools, confidence: float = CONFIDENCE
+) -> list[Member]:
+    """Missing outcomes as a metric of their own, with intervals of *confidence*, which raises the
+    alarm where one group has more; none without any.
     """
     if not bool(missing.any()):
         return []
     everyone = np.ones(missing.size, dtype=np.bool_)
     return alarm_members(
-        measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by
+        measure(
+            design,
+            missing.astype(np.float64),
+            everyone,
+            OutcomeKind.REFUSAL,
+            confidence=confidence,
+        ),
+        NO_ANSWER,
+        by,
     )
 
 
@@ -165,7 +177,7 @@ class Family:
         trivial, inside = _declared(table, self.rule, member)
         near = table.near
         close = table.close
-        b = table.beside
+        b = table.figures
         rows = table.rows
         if member.kind in RATES and member.favourable is not None and "rate_1" in b:
             first = b["rate_1"]
@@ -174,7 +186,13 @@ class Family:
                 first = 1 - first
                 two = 1 - two
             near, close = nearly_equal(
-                first, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df
+                first,
+                rows[:, 0],
+                two,
+                rows[:, 1],
+                b["design_effect"],
+                table.df,
+                self.rule.confidence,
             )
         return replace(
             table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close
@@ -252,11 +270,20 @@ class Family:
         return Imputed(member.decide(table, self.rule_of(member))[0], stands)
 
 
+def keep_green(judged: Judged, look: Look | None) -> None:
+    """Let the pairs of an outcome stay green that an earlier look found so."""
+    table = judged.table
+    for at, decision in enumerate(judged.decisions):
+        groups = table.labels[table.first[at]], table.labels[table.second[at]]
+        key = (judged.member.by, judged.member.name, *groups)
+        judged.decisions[at] = kept_green(decision, key, look)
+
+
 def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bools:
     """Pairs whose refusals differ: judged FLAG or FAIL, or over five percentage points apart and
     likely so.
     """
-    gap = np.abs(np.nan_to_num(table.beside.get("risk_difference", np.zeros(table.first.size))))
+    gap = np.abs(np.nan_to_num(table.figures.get("risk_difference", np.zeros(table.first.size))))
     likely = table.p_value * gap.size < LIKELY_REFUSAL_DIFFERENCE
     judged = np.array(
         [decision.verdict in ALARMS for decision in decisions] or [False], dtype=np.bool_
@@ -265,20 +292,20 @@ def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bo
 
 
 def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bools]:
-    """Return whether the difference, and its whole 90 % interval, is below what the caller
+    """Return whether the difference, and its whole interval, is below what the caller
     declared.
     """
     if (
         member.alarm_only
-        or not table.beside
+        or not table.figures
         or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None)
     ):
         return table.trivial, table.inside
     means = "rate"
-    if "mean_1" in table.beside:
+    if "mean_1" in table.figures:
         means = "mean"
-    first = table.beside[f"{means}_1"]
-    two = table.beside[f"{means}_2"]
+    first = table.figures[f"{means}_1"]
+    two = table.figures[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
     inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
@@ -319,7 +346,7 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     lows, highs = shown(value, low, high)
     statistics: Sequence[dict[str, JSON]] = []
     if member.report is None:
-        statistics = _statistics(member, table)
+        statistics = _statistics(member, table, rule.confidence)
     else:
         statistics = member.report(table)
     # No group, place −1, is None.
@@ -350,7 +377,14 @@ def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
     results = []
     for row in zip(*columns.values(), strict=True):
         fields = dict(zip(columns, row, strict=True))
-        results.append(PairResult(metric=member.name, alarm_only=member.alarm_only, **fields))
+        results.append(
+            PairResult(
+                metric=member.name,
+                alarm_only=member.alarm_only,
+                confidence=rule.confidence,
+                **fields,
+            )
+        )
     return results
 
 
@@ -383,8 +417,8 @@ def _spec_verdicts(member: Member, table: PairTable, rule: Rule) -> list[Verdict
     """The literal specification's verdict on each pair; None where its test was not made."""
     count = table.first.size
     unknown = np.full(count, np.nan)
-    p = table.beside.get("spec_p_value", unknown)
-    size = table.beside.get("spec_effect", unknown).tolist()
+    p = table.figures.get("spec_p_value", unknown)
+    size = table.figures.get("spec_effect", unknown).tolist()
     least = table.trials.min(axis=1).astype(int).tolist()
     tests = member.spec_tests or count
     verdicts: list[Verdict | None] = [None] * count
@@ -420,13 +454,13 @@ def _nullable(column: Floats) -> list[float | None]:
     return numbers
 
 
-def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
+def _statistics(member: Member, table: PairTable, confidence: float) -> list[dict[str, JSON]]:
     """Everything reported beside the verdict, a dictionary a pair, without what is unknown for that
     pair.
     """
     statistics: dict[str, list[Any]] = {}
     complete = True
-    for name, values in _reported(member, table).items():
+    for name, values in _reported(member, table, confidence).items():
         unknown = np.isnan(values)
         if not unknown.all():
             statistics[name] = values.tolist()
@@ -452,23 +486,32 @@ def _without_nan(report: dict[str, JSON]) -> dict[str, JSON]:
     return {name: value for name, value in report.items() if value == value}  # noqa: PLR0124
 
 
-def _reported(member: Member, table: PairTable) -> dict[str, Floats]:
+def _reported(member: Member, table: PairTable, confidence: float) -> dict[str, Floats]:
     """The figures of all pairs, a column each; NaN where one is unknown."""
     recurring = table.part_clusters < table.units.min(axis=1) - 1e-9
     columns = {
-        **table.beside,
+        **table.figures,
         "difference_low": table.difference_low,
         "difference_high": table.difference_high,
         "rows_lost_to_ragged_blocks": table.ragged,
         "effective_name_parts": np.where(recurring, table.part_clusters, np.nan),
     }
-    if member.kind in RATES and "rate_1" in table.beside:
-        b = table.beside
+    if member.kind in RATES and "rate_1" in table.figures:
+        b = table.figures
         rows = table.rows
         low, high = clustered_difference(
-            b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df
+            b["rate_1"],
+            rows[:, 0],
+            b["rate_2"],
+            rows[:, 1],
+            b["design_effect"],
+            table.df,
+            confidence,
         )
-        columns |= {"risk_difference_90_low": low, "risk_difference_90_high": high}
+        columns |= {
+            "clustered_risk_difference_low": low,
+            "clustered_risk_difference_high": high,
+        }
     if len(table.effect_names) > 1:
         lost = np.isnan(table.ragged)
         for column, key in enumerate(("hedges_g", "d_from_cliffs_delta")):
@@ -499,12 +542,12 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
 def _row_gap(table: PairTable) -> Floats:
     """The difference of the means of the rows; 0 where they are not known."""
     means = "rate"
-    if "mean_1" in table.beside:
+    if "mean_1" in table.figures:
         means = "mean"
-    if f"{means}_1" not in table.beside:
+    if f"{means}_1" not in table.figures:
         return np.zeros(table.first.size)
-    gap = table.beside[f"{means}_1"] - table.beside[f"{means}_2"]
-    return np.where(np.abs(gap) > TINY * np.abs(table.beside[f"{means}_1"]), gap, 0.0)
+    gap = table.figures[f"{means}_1"] - table.figures[f"{means}_2"]
+    return np.where(np.abs(gap) > TINY * np.abs(table.figures[f"{means}_1"]), gap, 0.0)
 
 
 def _mde(table: PairTable, rule: Rule) -> Floats:

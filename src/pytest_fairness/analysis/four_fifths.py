@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     PRACTICAL,
@@ -20,6 +22,7 @@ from pytest_fairness.analysis.policy import (
     capped,
     first_match,
     judge_ratio,
+    not_yet_green,
     undecided,
     verdict_by,
 )
@@ -40,16 +43,6 @@ from pytest_fairness.analysis.sentences import (
     would_take,
 )
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import (
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import (
     Bools,
     Coded,
@@ -70,7 +63,7 @@ from pytest_fairness.statistics.proportions import (
     impact_ratio,
     reference_group,
 )
-from pytest_fairness.words import enumerated, p_equals, percent
+from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +86,8 @@ def analyze_four_fifths(
     practical_ratio: float = PRACTICAL,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
-) -> Finding:
+    _look: Look | None = None,
+) -> model.Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
     Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after
@@ -135,20 +129,33 @@ def analyze_four_fifths(
         raise UsageError(
             "reference=… names one group, but by=… names several classes: analyse them one by one"
         )
+    rule = Rule(alpha=alpha, correction=correction)
+    if _look is not None:
+        rule = Rule(alpha=_look.red, correction=correction, look=_look)
     every = [
         _grouping(
-            called, design, name, yes, present, declared, practical=practical_ratio, bare=bare_ratio
+            called,
+            design,
+            name,
+            yes,
+            present,
+            declared,
+            practical=practical_ratio,
+            bare=bare_ratio,
+            confidence=rule.confidence,
         )
         for called, design in groupings(frame, columns, cluster, block)
     ]
     design = every[0].design
-    rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
+    rule = replace(rule, **nouns(frame, design))
     members = [compared.member for compared in every]
     for compared in every:
-        members += missing_answers(compared.rows.by, compared.design, compared.rows.missing)
+        members += missing_answers(
+            compared.rows.by, compared.design, compared.rows.missing, rule.confidence
+        )
     family = Family(members, rule)
     pairs = family.results(family.judge())
-    decider = deciding_pair(pairs)
+    decider = model.deciding_pair(pairs)
     called = ", ".join(columns)
     verdict, reason = verdict_by(decider)
     missing = reasons_by_group(frame, design, every[0].rows.missing)
@@ -175,7 +182,7 @@ def analyze_four_fifths(
             dict.fromkeys([*_notes(every, bare_ratio, missing, rule.case_noun), *_trifles(pairs)])
         ),
         pairs=pairs,
-        family={**family.facts(pairs), "alpha": None if bare_ratio else alpha},
+        family={**family.facts(pairs), "alpha": None if bare_ratio else rule.alpha},
         **every[0].rows.facts,
         details={
             "reference": {compared.rows.by: compared.reference for compared in every},
@@ -201,16 +208,23 @@ class _RatioRule:
     practical: float
     bare: bool
 
+    def decide(self, table: PairTable, rule: Rule) -> list[Decision]:
+        """Decide on all pairs of *table*."""
+        decisions = first_match(table, rule, (True, self.judge))
+        return about_names(table, rule, not_yet_green(rule, decisions, table.constant))
+
     def judge(self, table: PairTable, place: int, rule: Rule) -> Decision:
         """Decide on the pair in row *place* of *table*."""
-        ratio = _ratio(table, place)
+        ratio = _ratio(table, place, rule.confidence)
         if ratio is None:
             fewest = int(np.argmin(table.trials[place]))
             group = int((table.first, table.second)[fewest][place])
-            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+            return undecided(
+                model.Reason.N, f"decisions about {table.labels[group]}, which has none"
+            )
         if table.ragged[place] > MAX_RAGGED:
             return undecided(
-                Reason.RAGGED,
+                model.Reason.RAGGED,
                 "both groups in every block, or block=None if blocks mean nothing here",
             )
         decision = judge_ratio(
@@ -221,15 +235,15 @@ class _RatioRule:
             bare=self.bare,
             cases=rule.case_noun,
         )
-        if decision.reason is Reason.SMALL_NUMBERS:
+        if decision.reason is model.Reason.SMALL_NUMBERS:
             note = self._by_chance(ratio, table, place, rule.case_noun)
             return replace(decision, notes=(*decision.notes, note))
         small = table.trials[place, 1] < SMALLEST_SHARE * sum(self.decided)
-        if small and decision.verdict is Verdict.PASS:
+        if small and decision.verdict is model.Verdict.PASS:
             return undecided(
-                Reason.N, "a reference group of at least 2 % of the data", *decision.notes
+                model.Reason.N, "a reference group of at least 2 % of the data", *decision.notes
             )
-        if decision.verdict is Verdict.FAIL and table.alone[place]:
+        if decision.verdict is model.Verdict.FAIL and table.alone[place]:
             return capped(table, place, rule)
         return decision
 
@@ -239,7 +253,7 @@ class _RatioRule:
             ratio.ratio,
             self.favourable,
             self.decided,
-            design_effect=float(table.beside["design_effect"][place]),
+            design_effect=float(table.figures["design_effect"][place]),
         )
         share = "under 1 %"
         if chance >= 0.005:
@@ -256,7 +270,7 @@ class _Decided(NamedTuple):
     rows: ScoredRows
     design: Membership
     reference: str | None
-    groups: list[GroupResult]
+    groups: list[model.GroupResult]
 
 
 def _grouping(
@@ -269,6 +283,7 @@ def _grouping(
     *,
     practical: float,
     bare: bool,
+    confidence: float,
 ) -> _Decided:
     """Count and test; who was refused got no favourable decision and counts. Where the data choose
     the reference, all pairs count in the family. Raises FrameError for a *reference* that is no
@@ -291,7 +306,7 @@ def _grouping(
     places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
     reading = Reading(
         name=name,
-        values=Values(values=yes, kind=OutcomeKind.BINARY),
+        values=Values(values=yes, kind=model.OutcomeKind.BINARY),
         unit="",
         lower_is_worse=True,
         favourable=1.0,
@@ -299,7 +314,9 @@ def _grouping(
         high=1.0,
     )
     last = replace(design, group=Coded(places[design.group.codes], ordered))
-    rows = ScoredRows(by=by, reading=reading, design=last, used=used, missing=~used)
+    rows = ScoredRows(
+        by=by, reading=reading, design=last, used=used, missing=~used, confidence=confidence
+    )
     metric = rows.measure()
     reported = np.zeros(0, dtype=np.intp)
     if reference is not None:
@@ -320,17 +337,17 @@ def _grouping(
         unreported = np.delete(_selection_p(metric), reported)
     p_of_lost = np.zeros(0)
     if lost.any():
-        p_of_lost = p_lost(missing_answers(by, last, ~used))[reported]
+        p_of_lost = p_lost(missing_answers(by, last, ~used, confidence))[reported]
     member = Member(
         name=name,
         by=by,
         table=table,
         metric=metric,
         kind=metric.kind,
-        decide=lambda table, rule: about_names(
-            table, rule, first_match(table, rule, (True, ratio_rule.judge))
-        ),
-        report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
+        decide=ratio_rule.decide,
+        report=lambda table: [
+            {"by": by, **_figures(table, at, confidence)} for at in range(table.first.size)
+        ],
         spec_tests=metric.pairs.first.size,
         unreported=unreported,
         lost=judged_lost,
@@ -369,7 +386,7 @@ def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
         p_value=_selection_p(metric)[reported],
         difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
         trials=np.stack([n1, n2], axis=1),
-        beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+        figures={**table.figures, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
     )
 
 
@@ -378,17 +395,17 @@ def _selection_p(metric: Metric) -> Floats:
     one block (Fisher's where few are expected), of Cochran–Mantel–Haenszel over several; and not
     below that of the clusters."""
     table = metric.pairs
-    if not table.beside or metric.layout is None or metric.layout.blocks > 1:
+    if not table.figures or metric.layout is None or metric.layout.blocks > 1:
         return table.p_value
     exact = np.array([test.startswith("Fisher") for test in table.test], dtype=np.bool_)
-    row = np.where(exact | table.alone, table.p_row, table.beside["spec_p_value"])
+    row = np.where(exact | table.alone, table.p_row, table.figures["spec_p_value"])
     return np.nan_to_num(combine(row, table.p_cluster), nan=1.0)
 
 
-def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
+def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
     """None where one of the groups has no decisions."""
     x1, n1, x2, n2 = (
-        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
     if not n1 or not n2:
         return None
@@ -397,31 +414,32 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
         n1,
         x2,
         n2,
-        design_effect=float(table.beside["design_effect"][at]),
+        design_effect=float(table.figures["design_effect"][at]),
         df=float(table.df[at]),
+        confidence=confidence,
     )
 
 
-def _figures(table: PairTable, at: int) -> dict[str, JSON]:
+def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JSON]:
     """Return what is reported of a pair beside its verdict."""
-    ratio = _ratio(table, at)
+    ratio = _ratio(table, at, confidence)
     if ratio is None:
         return {}
     x1, n1, x2, n2 = (
-        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
     z = -ratio.z
     if x1 * n2 <= x2 * n1:
         z = ratio.z
     of_table = {
-        key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
+        key: float(table.figures[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
     }
     return {
         "impact_ratio": ratio.ratio,
         "impact_ratio_low": ratio.ratio_low,
         "impact_ratio_high": ratio.ratio_high,
-        "impact_ratio_90_low": ratio.low_90,
-        "impact_ratio_90_high": ratio.high_90,
+        "clustered_impact_ratio_low": ratio.low,
+        "clustered_impact_ratio_high": ratio.high,
         "favourable_1": x1,
         "n_1": n1,
         "rate_1": x1 / n1,
@@ -443,9 +461,9 @@ def _figures(table: PairTable, at: int) -> dict[str, JSON]:
 
 
 def four_fifths_sentence(
-    verdict: Verdict,
-    reason: Reason | None,
-    decider: PairResult | None,
+    verdict: model.Verdict,
+    reason: model.Reason | None,
+    decider: model.PairResult | None,
     *,
     by: str,
     clusters: str,
@@ -469,11 +487,11 @@ def four_fifths_sentence(
             "ratio."
         )
     text = f"{verdict}: {_rates(decider, s)}, {_side(decider, verdict)} ({_certainty(decider, s)})"
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
-    if verdict is Verdict.INCONCLUSIVE:
+    if verdict is model.Verdict.INCONCLUSIVE:
         because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
-        if reason is Reason.UNSCORED:
+        if reason is model.Reason.UNSCORED:
             because = f"too many {cases} have no decision"
         if because:
             text = f"{text}; {because}"
@@ -488,7 +506,7 @@ def four_fifths_sentence(
     return f"{text}{lack}{basis}."
 
 
-def _rates(pair: PairResult, numbers: Mapping[str, float]) -> str:
+def _rates(pair: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return both favourable rates, the lower first, and their ratio."""
     worse, better = pair.group_1, pair.group_2
     worse_rate, better_rate = _rate(numbers, 1), _rate(numbers, 2)
@@ -508,11 +526,11 @@ def _rate(numbers: Mapping[str, float], place: int) -> str:
     return f"{percent(numbers[f'rate_{place}'], 1)} ({favourable:,.0f} of {cases:,.0f})"
 
 
-def _side(decider: PairResult, verdict: Verdict) -> str:
+def _side(decider: model.PairResult, verdict: model.Verdict) -> str:
     """Return on which side of four fifths the ratio is."""
     if decider.statistics["below_four_fifths"] is True:
         side = "below four fifths"
-    elif verdict is Verdict.FLAG:
+    elif verdict is model.Verdict.FLAG:
         side = "at least four fifths, but apart by more than chance"
     else:
         side = "at least four fifths"
@@ -521,18 +539,21 @@ def _side(decider: PairResult, verdict: Verdict) -> str:
     return side
 
 
-def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
+def _certainty(decider: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return the interval of the ratio, where it holds the ratio, and p."""
     corrected = f"corrected {p_equals(decider.corrected_p_value)}"
-    low, high = numbers["impact_ratio_90_low"], numbers["impact_ratio_90_high"]
+    low, high = (numbers[f"clustered_impact_ratio_{end}"] for end in ("low", "high"))
     if low < numbers["impact_ratio"] < high:
-        return f"90 % interval {low:.2f} to {high:.2f}, {corrected}"
+        level = confidence(decider.confidence)
+        return f"{level} interval {low:.2f} to {high:.2f}, {corrected}"
     return corrected
 
 
-def _in_words(pair: PairResult) -> tuple[str, str]:
+def _in_words(pair: model.PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
-    effect = effect_with_interval(pair.effect_name, pair.effect, pair.effect_low, pair.effect_high)
+    effect = effect_with_interval(
+        pair.effect_name, pair.effect, pair.effect_low, pair.effect_high, pair.confidence
+    )
     if "impact_ratio" in numbers:
         effect = (
             "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
@@ -543,7 +564,7 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     return "", effect
 
 
-def _numbers(pair: PairResult) -> dict[str, float]:
+def _numbers(pair: model.PairResult) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in pair.statistics.items()
@@ -574,7 +595,7 @@ def _notes(
             )
 
 
-def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:
+def _trifles(pairs: Sequence[model.PairResult]) -> Iterator[str]:
     """Yield which pairs differ beyond chance, and too little to matter in practice."""
     trifles = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
     if trifles:

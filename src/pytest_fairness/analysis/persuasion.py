@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 6
 
 
-def first_refusals(frame: pd.DataFrame, design: Membership) -> Metric | None:
-    """Refusals of the plain request, whatever a strategy made of them; None where that is what the
-    refusals are.
+def first_refusals(frame: pd.DataFrame, design: Membership, confidence: float) -> Metric | None:
+    """Refusals of the plain request, whatever a strategy made of them, with intervals of
+    *confidence*; None where that is what the refusals are.
     """
     from pytest_fairness.statistics.compare import measure
 
@@ -32,7 +32,9 @@ def first_refusals(frame: pd.DataFrame, design: Membership) -> Metric | None:
     refused = (frame[REFUSED_FIRST] == True).to_numpy(dtype=bool)  # noqa: E712 - None is neither
     if not bool((refused & ~design.refused).any()):
         return None
-    return measure(design, refused.astype(float), answered, OutcomeKind.REFUSAL)
+    return measure(
+        design, refused.astype(float), answered, OutcomeKind.REFUSAL, confidence=confidence
+    )
 
 
 def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:

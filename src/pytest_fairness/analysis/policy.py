@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.sentences import ABOUT
 from pytest_fairness.model import (
     ALARMS,
@@ -32,11 +33,12 @@ from pytest_fairness.model import (
     deciding_pair,
 )
 from pytest_fairness.statistics.arrays import Bools
+from pytest_fairness.statistics.clusters import CONFIDENCE
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.gaps import ArmContrast
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import ImpactRatio
-from pytest_fairness.words import percent
+from pytest_fairness.words import confidence, percent
 
 MINIMUM_N = dict.fromkeys(OutcomeKind, 30) | {OutcomeKind.BINARY: 50, OutcomeKind.CATEGORICAL: 50}
 """Fewest trials a group that may carry a verdict, by kind of outcome."""
@@ -70,9 +72,12 @@ TOO_LITTLE = "apart by more than chance, too little to matter"
 LEAST_RATIO = 2 / 3
 """A PASS by four fifths needs the lower end of the ratio's 90 % interval to reach this: four fifths
 of four fifths is .64."""
+_NOTHING_TO_REDUCE = "nothing to reduce"
 LEAST_WIN_RATIO = 0.8
 """Win rates with a ratio below this are no trifle: a significant difference is at least a FLAG."""
-IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
+SETTLED = "inside the margin at an earlier look, which stands"
+"""Says that a pair stays green."""
+IDLE = "nothing to reduce: in both arms the whole {} interval lies inside ±.2 SD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,7 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
 class Rule:
     """The rule that a table is judged by: the level and its correction over *family_size* tests,
     what the caller declared too small to matter, the minimum of trials a group, and what clusters,
-    cases and blocks are called.
+    cases and blocks are called. At a ``look`` the levels are those of the look.
     """
 
     alpha: float = ALPHA
@@ -189,6 +194,14 @@ class Rule:
     cluster_noun: str = "names"
     case_noun: str = "trials"
     block_noun: str = "block"
+    look: Look | None = None
+
+    @property
+    def confidence(self) -> float:
+        """Return the confidence of the intervals that a verdict reads."""
+        if self.look is None:
+            return CONFIDENCE
+        return self.look.confidence
 
 
 #: A condition on pairs, and the decision where it holds.
@@ -228,10 +241,13 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     close = "beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG"
     unsure = "the interval of the difference holds 0, so FAIL is FLAG"
     near = (
-        "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % "
-        "intervals)"
+        "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 "
+        f"({confidence(rule.confidence)} intervals)"
     )
-    inside = "the whole 90 % interval of the difference is below the one declared"
+    inside = (
+        f"the whole {confidence(rule.confidence)} interval of the difference is below the one "
+        "declared"
+    )
     decisions = first_match(
         table,
         rule,
@@ -261,10 +277,43 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (table.inside, Decision(Verdict.PASS, notes=(inside,))),
         (True, _imprecise),
     )
-    decisions = about_names(table, rule, decisions)
+    decisions = about_names(table, rule, at_look(table, rule, decisions))
     for at in np.flatnonzero(table.contrary).tolist():
         decisions[at] = replace(decisions[at], notes=(*decisions[at].notes, CONTRARY))
     return decisions
+
+
+def at_look(table: PairTable, rule: Rule, decisions: list[Decision]) -> list[Decision]:
+    """The *decisions*, without a PASS that a look has too few names for: any under 10 a group, one
+    by saturation or by points under 20; the last look has all there are.
+    """
+    by_margin = np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1) | table.inside
+    return not_yet_green(rule, decisions, table.constant | ~by_margin)
+
+
+def not_yet_green(rule: Rule, decisions: list[Decision], weak: Bools) -> list[Decision]:
+    """The *decisions*, without a PASS where *weak* evidence would give it at an early look, and
+    without any at a tiny one.
+    """
+    look = rule.look
+    if look is None or not look.early:
+        return decisions
+    settled = list(decisions)
+    for at in np.flatnonzero(weak | look.tiny).tolist():
+        if settled[at].verdict is Verdict.PASS:
+            needs = f"more {rule.cluster_noun} a group (now {look.names})"
+            settled[at] = undecided(Reason.PRECISION, needs, *settled[at].notes)
+    return settled
+
+
+def kept_green(decision: Decision, key: tuple[str, str, str, str], look: Look | None) -> Decision:
+    """*decision* on the pair of *key*, which stays green where an earlier look found it so and only
+    precision, or one template, is in doubt now.
+    """
+    doubts = (Reason.PRECISION, Reason.TEMPLATE)
+    if look is None or key not in look.settled or decision.reason not in doubts:
+        return decision
+    return Decision(Verdict.PASS, notes=(*decision.notes, SETTLED))
 
 
 def about_names(table: PairTable, rule: Rule, decisions: list[Decision]) -> list[Decision]:
@@ -570,7 +619,7 @@ def judge_ratio(
     apart = "at least four fifths, but the rates differ by more than chance"
     least = MINIMUM_N[OutcomeKind.BINARY]
     fewest = min(ratio.n_low, ratio.n_high)
-    sure = ratio.low_90 >= LEAST_RATIO
+    sure = ratio.low >= LEAST_RATIO
     until = f"more {cases}, until the interval of the ratio stays above two thirds"
     return first_of(
         (ratio.x_high == 0, undecided(Reason.PRECISION, none)),
@@ -612,7 +661,7 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
     """Decide on pairs by two one-sided tests at *alpha*, and by the difference at the rule's
     level; see :func:`~pytest_fairness.analyze_equivalence`.
     """
-    margin = table.beside["margin"]
+    margin = table.figures["margin"]
     apart = np.abs(table.difference)
     significant = table.corrected < rule.alpha
     alarm = significant & (apart > margin)
@@ -631,13 +680,13 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
         table,
         rule,
         *too_little(table, rule, alarm),
-        (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
+        (table.figures["tost"] < alpha, Decision(Verdict.PASS)),
         (alarm & table.single, capped),
         (alarm, Decision(Verdict.FAIL)),
         (significant, Decision(Verdict.FLAG, notes=(differ,))),
         (True, until_inside),
     )
-    return about_names(table, rule, decisions)
+    return about_names(table, rule, not_yet_green(rule, decisions, table.constant))
 
 
 # ---------------------------------------------------------------- choices
@@ -645,7 +694,7 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
 
 def judge_choices(table: PairTable, rule: Rule) -> list[Decision]:
     """The policy; and a ratio of win rates below .8, beyond chance, is at least a FLAG."""
-    lower = np.minimum(table.beside["rate"], 1 - table.beside["rate"])
+    lower = np.minimum(table.figures["rate"], 1 - table.figures["rate"])
     below = (table.corrected < rule.alpha) & (lower < LEAST_WIN_RATIO * (1 - lower))
     no_trifle = "the ratio of the two win rates is below .8, beyond chance"
     decisions = judge(table, rule)
@@ -669,12 +718,16 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
     :func:`~pytest_fairness.analyze_arms`.
     """
     shrinks, grows, extent, units = (
-        table.beside[key] for key in ("shrinks", "grows", "extent", "units")
+        table.figures[key] for key in ("shrinks", "grows", "extent", "units")
     )
     significant = table.corrected < rule.alpha
+    shrunk = significant
+    if rule.look is not None:
+        shrunk = table.corrected < rule.look.green
     n = table.trials[:, 0]
     alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
     single = "a single name a group: the result is about those, so FAIL is capped at FLAG"
+    level = confidence(rule.confidence)
 
     def few(_table: PairTable, at: int, rule: Rule) -> Decision:
         needs = f"at least {rule.minimum} trials a group and arm (now {n[at]:.0f})"
@@ -713,8 +766,8 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
         (np.isnan(units), nothing),
         (table.ragged > MAX_RAGGED, uneven),
         (n < rule.minimum, few),
-        (significant & (shrinks == 1), Decision(Verdict.PASS)),
-        (extent < TRIVIAL, Decision(Verdict.PASS, notes=(IDLE,))),
+        (shrunk & (shrinks == 1), Decision(Verdict.PASS)),
+        (extent < TRIVIAL, Decision(Verdict.PASS, notes=(IDLE.format(level),))),
         (alarm & table.alone, Decision(Verdict.FLAG, notes=(single,))),
         (alarm, Decision(Verdict.FAIL)),
         (True, unsettled),
@@ -733,7 +786,7 @@ class JudgedPair(NamedTuple):
     def became(self) -> str:
         """Return what became of the disparity: smaller, larger, idle or open."""
         if self.pair.verdict is Verdict.PASS:
-            if IDLE in self.pair.notes:
+            if any(note.startswith(_NOTHING_TO_REDUCE) for note in self.pair.notes):
                 return "idle"
             return "smaller"
         if self.pair.verdict is Verdict.INCONCLUSIVE:

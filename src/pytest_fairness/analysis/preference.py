@@ -12,23 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member
+from pytest_fairness import model
+from pytest_fairness.analysis.family import Family, Member, keep_green
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
 from pytest_fairness.analysis.sentences import sure, would_take
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import (
-    ALARMS,
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
 from pytest_fairness.statistics.bradley_terry import (
     Among,
@@ -50,7 +41,7 @@ from pytest_fairness.statistics.choices import (
     read_choices,
     read_slates,
 )
-from pytest_fairness.statistics.clusters import all_pairs, t_quantile
+from pytest_fairness.statistics.clusters import CONFIDENCE, all_pairs, t_quantile
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.win_rates import (
@@ -87,7 +78,8 @@ def analyze_preference(
     position: str | None = None,
     alpha: float = 0.05,
     correction: str = "bonferroni",
-) -> Finding:
+    _look: Look | None = None,
+) -> model.Finding:
     """Compare how often the groups are chosen over each other, as one family of all pairs.
 
     **Pairwise choices** (``trial`` is None): one row a trial. ``first`` and ``second`` are the
@@ -117,6 +109,9 @@ def analyze_preference(
             ``trial``.
     """
     check_level(alpha, correction)
+    rule = Rule(alpha=alpha, correction=correction)
+    if _look is not None:
+        rule = Rule(alpha=_look.red, correction=correction, look=_look)
     blocks = block_columns(require_frame(frame), block)
     notes: tuple[str, ...] = ()
     if trial is None:
@@ -135,9 +130,9 @@ def analyze_preference(
         )
         cluster_name = choices.cluster_name
         noun = cluster_noun(choices.cluster_name)
-        compared = compare_all(choices)
+        compared = compare_all(choices, rule.confidence)
         groups = _groups(choices)
-        details, notes = _pairwise_details(choices, alpha)
+        details, notes = _pairwise_details(choices, rule.alpha)
     elif isinstance(cluster, tuple):
         raise UsageError(
             "cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial"
@@ -159,12 +154,12 @@ def analyze_preference(
         cluster_name = cluster
         noun = cluster_noun(cluster).replace("name pairs", "names")
         groups = _groups(slates)
-        compared, details = _among_several(slates)
+        compared, details = _among_several(slates, rule.confidence)
     if "refused" not in frame.columns:
         groups = [replace(group, refusal_rate=None) for group in groups]
-    pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
+    pairs = judge(compared, alpha=rule.alpha, correction=correction, noun=noun, look=_look)
     verdict, reason = assertion_verdict(pairs)
-    decider = deciding_pair(pairs)
+    decider = model.deciding_pair(pairs)
     return finding_of(
         frame,
         assertion="no_preference",
@@ -181,10 +176,10 @@ def analyze_preference(
         notes=notes,
         pairs=pairs,
         outcome=METRIC,
-        kind=OutcomeKind.BINARY,
+        kind=model.OutcomeKind.BINARY,
         cluster=cluster_name,
         block=" × ".join(blocks) or None,
-        family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [METRIC]},
+        family={"size": len(pairs), "method": correction, "alpha": rule.alpha, "metrics": [METRIC]},
         details=details,
     )
 
@@ -223,8 +218,8 @@ class Compared:
     imputed: Callable[[bool], Preference] | None
 
 
-def compare_all(choices: Choices) -> list[Compared]:
-    """Every two groups that met at least once."""
+def compare_all(choices: Choices, confidence: float = CONFIDENCE) -> list[Compared]:
+    """Every two groups that met at least once, with intervals of *confidence*."""
     compared = []
     pairs = all_pairs(len(choices.labels))
     kinds = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
@@ -235,7 +230,7 @@ def compare_all(choices: Choices) -> list[Compared]:
         met = choices.take(choices.between(a, b))
         if not met.outcome.size:
             continue
-        preference = compare_pair(met, a, b)
+        preference = compare_pair(met, a, b, confidence)
         tests = test
         if preference.p_cluster is not None:
             tests = f"{test}, and t on clusters"
@@ -248,24 +243,35 @@ def compare_all(choices: Choices) -> list[Compared]:
                 counts=counts,
                 trials=met.outcome.size,
                 test=tests,
-                imputed=partial(_imputed, met, a, b),
+                imputed=partial(_imputed, met, a, b, confidence),
             )
         )
     return compared
 
 
-def _imputed(met: Choices, a: int, b: int, won: bool) -> Preference:
+def _imputed(met: Choices, a: int, b: int, confidence: float, won: bool) -> Preference:
     """A against B with every trial whose choice could not be read won by A (*won*), or by B."""
     winner = np.where((met.first == a) == won, FIRST, SECOND)
     return compare_pair(
-        replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)), a, b
+        replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)),
+        a,
+        b,
+        confidence,
     )
 
 
 def judge(
-    compared: Sequence[Compared], *, alpha: float, correction: str, noun: str
-) -> tuple[PairResult, ...]:
-    """One family: every pair of groups on which of the two was chosen."""
+    compared: Sequence[Compared],
+    *,
+    alpha: float,
+    correction: str,
+    noun: str,
+    look: Look | None = None,
+) -> tuple[model.PairResult, ...]:
+    """One family: every pair of groups on which of the two was chosen; *alpha* is that of the
+    *look*, where there is one.
+    """
+    rule = Rule(alpha=alpha, correction=correction, cluster_noun=noun, look=look)
     if not compared:
         return ()
 
@@ -282,12 +288,12 @@ def judge(
     df = np.array([comparison.preference.df for comparison in compared])
     error = np.array([comparison.preference.error for comparison in compared])
     # Near a rate of one half, d = 4·(rate − ½)·√3/π.
-    reach = t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)
+    reach = t_quantile(df, 1 - rule.alpha / (2 * len(compared))) + t_quantile(df, 0.8)
     mde = reach * 4 * error * LOGIT_TO_D
     member = Member(
         name=METRIC,
         table=table,
-        kind=OutcomeKind.BINARY,
+        kind=model.OutcomeKind.BINARY,
         decide=judge_choices,
         lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
         total=np.array(
@@ -301,13 +307,17 @@ def judge(
         report=lambda _: [_statistics(comparison) for comparison in compared],
         mde=np.where(np.isfinite(mde), mde, np.nan),
     )
-    family = Family([member], Rule(alpha=alpha, correction=correction, cluster_noun=noun))
+    family = Family([member], rule)
     judged = family.judge()
     for at, comparison in enumerate(compared):
         decision = judged[0].decisions[at]
-        if comparison.preference.first_share in {0.0, 1.0} and decision.reason is not Reason.RAGGED:
+        if (
+            comparison.preference.first_share in {0.0, 1.0}
+            and decision.reason is not model.Reason.RAGGED
+        ):
             notes = (*decision.notes, "the position decided every choice")
             judged[0].decisions[at] = replace(decision, notes=notes)
+    keep_green(judged[0], rule.look)
     return tuple(family.results(judged))
 
 
@@ -349,7 +359,7 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
         clusters=np.array([preference.clusters for preference in preferences], dtype=np.float64),
         ragged=columns["lost"],
         alone=np.array([preference.one_cluster for preference in preferences], dtype=np.bool_),
-        beside={
+        figures={
             "rate": columns["rate"],
             "spec_p_value": columns["binomial_p"],
             "spec_effect": np.array([preference.effect.value for preference in preferences]),
@@ -357,9 +367,9 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
     )
 
 
-def _statistics(pair: Compared) -> dict[str, JSON]:
+def _statistics(pair: Compared) -> dict[str, model.JSON]:
     p = pair.preference
-    statistics: dict[str, JSON] = {
+    statistics: dict[str, model.JSON] = {
         "n": p.n,
         "wins_1": p.wins,
         "wins_2": p.n - p.wins,
@@ -390,7 +400,7 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
 # ---------------------------------------------------------------- each group
 
 
-def _groups(read: Choices | Slates) -> list[GroupResult]:
+def _groups(read: Choices | Slates) -> list[model.GroupResult]:
     """Each group's share of wins among the decided trials that it stood in, with its 95 % interval."""
     if isinstance(read, Choices):
         trials = [_trials_of(read, group) for group in range(len(read.labels))]
@@ -409,10 +419,10 @@ class _Stood(NamedTuple):
     neither: int
     refused: int
 
-    def result(self, label: str) -> GroupResult:
+    def result(self, label: str) -> model.GroupResult:
         n = int(self.decided.sum())
         size = self.decided.size
-        group = GroupResult(
+        group = model.GroupResult(
             group=label,
             n=n,
             clusters=0,
@@ -455,11 +465,11 @@ def _slates_of(slates: Slates, group: int) -> _Stood:
 # ---------------------------------------------------------------- all groups together: it informs and decides nothing
 
 
-def _ratio(ratio: LikelihoodRatio) -> dict[str, JSON]:
+def _ratio(ratio: LikelihoodRatio) -> dict[str, model.JSON]:
     return {"likelihood_ratio": ratio.statistic, "df": ratio.df, "p_value": ratio.p}
 
 
-def _chi_square(test: ChiSquare) -> dict[str, JSON]:
+def _chi_square(test: ChiSquare) -> dict[str, model.JSON]:
     return {"chi_square": test.statistic, "df": test.df, "p_value": test.p}
 
 
@@ -471,7 +481,9 @@ def _rates(choices: Choices) -> dict[str, float]:
     return rates
 
 
-def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+def _pairwise_details(
+    choices: Choices, alpha: float
+) -> tuple[dict[str, model.JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
     plain, robin = round_robin(choices)
     refused = no_choice_by_pair(choices)
@@ -484,7 +496,7 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
     first_share = None
     if first.size:
         first_share = float(np.mean(first))
-    details: dict[str, JSON] = {
+    details: dict[str, model.JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
         "selection_rate": dict(rates),
         "impact_ratio": impact_ratio,
@@ -501,12 +513,12 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
             "a group always or never won, or not all met: strengths are a ridge fit, without p"
         )
     details |= _strengths(strengths)
-    interactions: dict[str, JSON] = {}
+    interactions: dict[str, model.JSON] = {}
     for name, level in choices.levels.items():
         if len(level.labels) < 2:
             continue
         ratio = interaction(choices, level)
-        by_level: dict[str, JSON] = {}
+        by_level: dict[str, model.JSON] = {}
         for at, label in enumerate(level.labels):
             by_level[label] = dict(_rates(choices.take(level.codes == at)))
         interactions[name] = {**_ratio(ratio), "selection_rate": by_level}
@@ -520,12 +532,12 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
     return details, tuple(notes)
 
 
-def _strengths(strengths: Strengths) -> dict[str, JSON]:
+def _strengths(strengths: Strengths) -> dict[str, model.JSON]:
     """Return the strengths of the groups and, where the order is known, what the position adds."""
-    error: JSON = None
+    error: model.JSON = None
     if strengths.error is not None:
         error = dict(strengths.error)
-    details: dict[str, JSON] = {
+    details: dict[str, model.JSON] = {
         "bradley_terry": {
             "strength": dict(strengths.strength),
             "error": error,
@@ -540,18 +552,20 @@ def _strengths(strengths: Strengths) -> dict[str, JSON]:
     return details
 
 
-def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
+def _among_several(
+    slates: Slates, confidence: float
+) -> tuple[list[Compared], dict[str, model.JSON]]:
     """The pairs of rankings as they are; those of choices by the conditional logit, where it has a
     maximum and the rows are evidence at all.
 
     Where a group always or never won, and where one cluster's replies are mere copies, the plain
     comparison of the two groups' wins stands.
     """
-    compared = compare_all(slates.as_pairs())
+    compared = compare_all(slates.as_pairs(), confidence)
     done = slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
-        details: dict[str, JSON] = {"friedman": _chi_square(friedman(ranks))}
+        details: dict[str, model.JSON] = {"friedman": _chi_square(friedman(ranks))}
         if len(ranks):
             means = ranks.mean(axis=0).tolist()
             details["mean_rank"] = dict(zip(slates.labels, means, strict=True))
@@ -574,11 +588,11 @@ def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
     if among.fit.proper:
         for at, pair in enumerate(compared):
             if not pair.preference.copies:
-                compared[at] = _by_logit(pair, among, at)
+                compared[at] = _by_logit(pair, among, at, confidence)
     return compared, details
 
 
-def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
+def _by_logit(pair: Compared, among: Among, at: int, confidence: float) -> Compared:
     """*pair* in place *at* by the conditional logit *among* all groups."""
     d = float(among.difference[at])
     row_error = float(among.row_error[at])
@@ -599,7 +613,7 @@ def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
     if among.p_cluster is not None:
         p_cluster = float(among.p_cluster[at])
     error = max(row_error, cluster_error)
-    reach = float(t_quantile(df, 0.95)) * error
+    reach = float(t_quantile(df, (1 + confidence) / 2)) * error
     preference = replace(
         pair.preference,
         rate=1 / (1 + math.exp(-d)),
@@ -619,9 +633,9 @@ def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
 
 
 def preference_sentence(
-    verdict: Verdict,
-    reason: Reason | None,
-    decider: PairResult | None,
+    verdict: model.Verdict,
+    reason: model.Reason | None,
+    decider: model.PairResult | None,
     *,
     by: str,
     pairs: int,
@@ -633,7 +647,7 @@ def preference_sentence(
     winner = decider.group_1
     loser = decider.group_2
     s = decider.statistics
-    if reason in (Reason.RAGGED, Reason.UNSCORED, Reason.N):
+    if reason in (model.Reason.RAGGED, model.Reason.UNSCORED, model.Reason.N):
         return f"{verdict}: {winner} and {loser} cannot be compared; it would take {decider.needs}."
     trials = s["n"]
     rate = float(str(s["win_rate_1"]))
@@ -647,9 +661,9 @@ def preference_sentence(
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
     certainty = f"{sure(decider, of=loser)}{_units(decider, noun)}"
     remark = f"({certainty}){_room(s.get('first_listed_share'))}"
-    if verdict in ALARMS:
+    if verdict in model.ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {remark}."
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         among = "between the two groups"
         if pairs != 1:
             among = f"among {pairs} pairs of groups"
@@ -657,7 +671,7 @@ def preference_sentence(
     return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{would_take(decider)}."
 
 
-def _units(pair: PairResult, noun: str) -> str:
+def _units(pair: model.PairResult, noun: str) -> str:
     """Return from how many clusters a result comes; nothing where rows are the unit."""
     first = pair.statistics["clusters_1"]
     second = pair.statistics["clusters_2"]
@@ -670,7 +684,7 @@ def _units(pair: PairResult, noun: str) -> str:
     return f"; {first} {noun}"
 
 
-def _room(first_share: JSON) -> str:
+def _room(first_share: model.JSON) -> str:
     """Return what the position leaves of the choice, where that is little."""
     if not isinstance(first_share, (int, float)) or 0.2 < first_share < 0.8:
         return ""

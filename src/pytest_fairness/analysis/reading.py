@@ -22,6 +22,7 @@ from pytest_fairness.statistics.arrays import (
     read_outcome,
     require_frame,
 )
+from pytest_fairness.statistics.clusters import CONFIDENCE
 from pytest_fairness.statistics.compare import Metric, impute, measure
 from pytest_fairness.statistics.corrections import METHODS
 from pytest_fairness.statistics.pair_table import PairTable
@@ -143,9 +144,17 @@ class ScoredRows:
     used: Bools
     missing: Bools
     seed: int = 0
+    confidence: float = CONFIDENCE
 
     @classmethod
-    def of(cls, design: Membership, reading: Reading, by: str = "", seed: int = 0) -> ScoredRows:
+    def of(
+        cls,
+        design: Membership,
+        reading: Reading,
+        by: str = "",
+        seed: int = 0,
+        confidence: float = CONFIDENCE,
+    ) -> ScoredRows:
         unanswered = design.undetermined
         if reading.values.kind is not OutcomeKind.REFUSAL:
             unanswered = unanswered | design.refused
@@ -153,7 +162,15 @@ class ScoredRows:
         missing = ~used
         if reading.values.kind is not OutcomeKind.REFUSAL:
             missing = ~used & ~design.refused
-        return cls(by=by, reading=reading, design=design, used=used, missing=missing, seed=seed)
+        return cls(
+            by=by,
+            reading=reading,
+            design=design,
+            used=used,
+            missing=missing,
+            seed=seed,
+            confidence=confidence,
+        )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -173,6 +190,7 @@ class ScoredRows:
             values.kind,
             categories=len(values.categories),
             seed=self.seed,
+            confidence=self.confidence,
         )
 
     def imputed(
@@ -214,7 +232,11 @@ class ScoredRows:
         if self.reading.values.kind is OutcomeKind.REFUSAL or not bool(np.any(design.refused)):
             return None
         return measure(
-            design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL
+            design,
+            design.refused.astype(np.float64),
+            ~design.undetermined,
+            OutcomeKind.REFUSAL,
+            confidence=self.confidence,
         )
 
     def unanswered(self, table: PairTable) -> tuple[Ints, Ints]:

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.words import count, effect_size, enumerated, p_equals, percent, signed
+from pytest_fairness.words import (
+    confidence,
+    count,
+    effect_size,
+    enumerated,
+    first_few,
+    p_equals,
+    percent,
+    points,
+    signed,
+)
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
@@ -64,7 +74,7 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
         low, high = _negative(high), _negative(low)
     if math.isinf(effect):
         return "no overlap between the two"
-    return effect_with_interval("d", effect, low, high)
+    return effect_with_interval("d", effect, low, high, pair.confidence)
 
 
 def _negative(value: float | None) -> float | None:
@@ -91,13 +101,17 @@ def would_take(pair: PairResult | None, lead: str = "; it would take ") -> str:
 
 
 def effect_with_interval(
-    name: str, effect: float, low: float | None = None, high: float | None = None
+    name: str,
+    effect: float,
+    low: float | None = None,
+    high: float | None = None,
+    level: float = 0.9,
 ) -> str:
-    """An effect with its interval, where that has ends."""
+    """An effect with its interval of confidence *level*, where that has ends."""
     text = f"{name} = {effect_size(effect)}"
     if low is None or high is None:
         return text
-    return f"{text}, 90 % interval {effect_size(low)} to {effect_size(high)}"
+    return f"{text}, {confidence(level)} interval {effect_size(low)} to {effect_size(high)}"
 
 
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
@@ -222,10 +236,8 @@ class Subject:
         named = []
         for pairs in _by_worse([pair for pair in others if pair.worse_off is not None]):
             named.append(f"{pairs[0].worse_off} against {enumerated(list(map(_other, pairs)))}")
-        if len(named) > 3:
-            return f"; also {'; '.join(named[:3])}; and {len(named) - 3} more"
         if named:
-            return f"; also {'; '.join(named)}"
+            return f"; also {first_few(named)}"
         if others:
             return f"; {count(len(others), 'other pair')} too"
         return ""
@@ -255,13 +267,17 @@ class Subject:
 
     def _in_points(self, pair: PairResult) -> str:
         """Return the interval of the difference of two rates, where that passed *pair*."""
-        low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
+        low, high = (
+            pair.statistics.get(f"clustered_risk_difference_{end}") for end in ("low", "high")
+        )
         near = any("less than 5 points" in note for note in pair.notes)
         if not near or not isinstance(low, float) or not isinstance(high, float):
             return ""
         if pair.worse_off == pair.group_2:
             low, high = -high, -low
-        return signed(f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points")
+        level = confidence(pair.confidence)
+        ends = f"{points(low, plus=False)} to {points(high, plus=False)}"
+        return signed(f"{level} interval of the difference {ends} points")
 
     def _among(self) -> str:
         if self.pairs == 1:
@@ -404,7 +420,7 @@ class Subject:
             return f"{worse} ranks below {better} {on}, with the same mean of {self._value(low)}"
         much = self._amount(abs(low - high))
         if self.kind in RATES:
-            much = f"{100 * abs(low - high):.1f} percentage points"
+            much = f"{points(abs(low - high), plus=False)} percentage points"
         if self.kind is OutcomeKind.REFUSAL:
             against = f"{self._amount(low)} against {self._amount(high)}"
             return f"{worse} is refused more often than {better}: {against}, {much}"

@@ -30,6 +30,11 @@ def is_fairness_item(item: pytest.Item) -> bool:
     return item.get_closest_marker("fairness") is not None
 
 
+def asks_for_trials(item: pytest.Item) -> bool:
+    """Return whether a test asks for the trials of a design as one table."""
+    return has_design(item) and "trials" in getattr(item, "fixturenames", ())
+
+
 def has_design(node: pytest.Item) -> bool:
     """Return whether a test, or its definition, is marked with a grid."""
     return any(node.get_closest_marker(name) is not None for name in DESIGNS)
@@ -57,6 +62,20 @@ def gets_named_endpoint(node: pytest.Item) -> bool:
         if "endpoint" not in fixture.argnames:
             break
     return False
+
+
+def fixtures_on(item: pytest.Item, name: str) -> list[str]:
+    """Return the fixtures that the project makes of our fixture *name* for *item*: one of the same
+    name, and those that ask for it.
+    """
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    made = []
+    for other, fixtures in definitions.items():
+        fixture = fixtures[-1]
+        theirs = fixture.func.__module__ != FIXTURES
+        if theirs and (other == name or name in fixture.argnames):
+            made.append(other)
+    return made
 
 
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:

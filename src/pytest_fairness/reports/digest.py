@@ -181,10 +181,10 @@ def _in_brackets(marks: Sequence[str]) -> str:
 
 def _chips(results: RunResults) -> tuple[str, ...]:
     """Return the run, its trials, whom it asked, and what that cost, each in a few words."""
-    trials = (results.run.get("trials") or {}).get("total") or 0
+    trials = results.trials
     chips = [f"run {results.run.get('id')}", words.count(trials, "trial")]
-    if endpoints := results.run.get("endpoints"):
-        chips.append(f"endpoint {', '.join(map(str, endpoints))}")
+    if results.endpoints:
+        chips.append(f"endpoint {', '.join(results.endpoints)}")
     if cost := formatting.cost_line(results.run):
         chips.append(cost)
     return tuple(shortened(chip, _SENTENCE) for chip in chips)
@@ -231,8 +231,6 @@ def _outcome(results: RunResults) -> str:
         reasons.append(f"{words.count(failed, 'test')} of {len(results.items):,} failed")
     if results.missing:
         reasons.append(f"{words.count(len(results.missing), 'test')} never finished")
-    if alarms := len(results.session.get("alarms") or ()):
-        reasons.append(f"{words.count(alarms, 'finding')} significant across the session")
     return ", ".join(reasons) or _not_failed(results)
 
 
@@ -249,8 +247,7 @@ def _not_failed(results: RunResults) -> str:
 
 def _remarks(results: RunResults, most: int) -> Iterator[Banner]:
     """Yield the notes on the run, and the tests that never finished."""
-    notes = results.run.get("notes") or ()
-    for note in notes[: most + 1]:
+    for note in results.notes[: most + 1]:
         yield Banner(kind="note", about="", words=shortened(str(note), _SENTENCE))
     if results.missing:
         names = [shortened(nodeid, _NAME) for nodeid in results.missing[:most]]
@@ -504,7 +501,7 @@ def session_parts(
     parts: list[Part] = [_headline(results), Facts(rows=tuple(_breakdown(results)))]
     for verdict in results.counts:
         parts += _of_verdict(results, verdict)
-    parts += [Notes(items=tuple(_unjudged(results))), *_session_alarms(results)]
+    parts += [Notes(items=tuple(_unjudged(results)))]
     if entries := results.mitigations:
         parts.append(Facts(rows=(("mitigations", answered(results, entries)),)))
     if results.missing:
@@ -512,7 +509,7 @@ def session_parts(
             Notes(items=("The findings above leave out what these tests would have found.",))
         )
     parts.append(Printed(lines=tuple(printed)))
-    parts.append(Notes(items=tuple(f"note: {note}" for note in results.run.get("notes") or ())))
+    parts.append(Notes(items=tuple(f"note: {note}" for note in results.notes)))
     if cost := formatting.cost_line(results.run):
         parts.append(f"cost: {cost}")
     if report is not None:
@@ -631,20 +628,3 @@ def _unjudged(results: RunResults) -> Iterator[str]:
         yield f"never finished: {nodeid}"
     if len(results.missing) > MOST_MISSING:
         yield f"… and {len(results.missing) - MOST_MISSING} more"
-
-
-def _session_alarms(results: RunResults) -> Iterator[Section]:
-    """Yield the tests that fail by the level of the session alone."""
-    places = results.session.get("alarms")
-    if not places:
-        return
-    about = (
-        f"{words.count(len(places), 'finding')} whose {words.agreeing(len(places), 'test')} did not "
-        "fail"
-    )
-    why = (
-        f"the session fails at fairness_session_alpha {results.session.get('alpha')}: {about}, by "
-        "Holm over all findings:"
-    )
-    tests = (results.maker_of(place).nodeid for place in places if isinstance(place, int))
-    yield Section(heading=why, parts=(Notes(items=tuple(tests)),))

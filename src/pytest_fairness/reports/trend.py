@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness import words
+from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, PairResult, deciding_pair
 from pytest_fairness.reports import formatting
@@ -141,19 +142,13 @@ class TrendPoint:
         if self.pair is None or self.finding is None:
             return None, None, None
         if self.finding.assertion == formatting.FOUR_FIFTHS:
-            named = ("impact_ratio", "impact_ratio_90_low", "impact_ratio_90_high")
+            named = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
         elif self.finding.assertion == "baseline":
             named = ("now", "now_low", "now_high")
         else:
             return self.pair.effect, self.pair.effect_low, self.pair.effect_high
-        ratio, low, high = (_number(self.pair.statistics.get(name)) for name in named)
+        ratio, low, high = (as_number(self.pair.statistics.get(name)) for name in named)
         return ratio, low, high
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +240,7 @@ def answered(results: RunResults, finding: Finding) -> str:
     asked for.
     """
     endpoints = (finding.model_endpoint or "").split(", ")
-    models = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
+    models = [entry for entry in results.models if entry["endpoint"] in endpoints]
     names: dict[str, None] = {}
     for entry in models:
         names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
+from pytest_fairness.statistics.clusters import CONFIDENCE
 from pytest_fairness.statistics.layout import Layout, Pairs
 from pytest_fairness.statistics.pair_table import (
     LEAST_ROWS,
@@ -26,13 +27,20 @@ RESAMPLES = 2000
 PERMUTATIONS = 9999
 
 
-def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int) -> PairTable:
+def compare_categories(
+    layout: Layout,
+    pairs: Pairs,
+    categories: int,
+    seed: int,
+    *,
+    confidence: float = CONFIDENCE,
+) -> PairTable:
     """Compare every pair of groups on an outcome coded 0 … *categories*−1.
 
     ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same
     table where an expected count is under 5. ``p_cluster``: F on chi-square/(deff·(C−1)). The
     effect 2V/√(1−V²) is never negative, V that of the table in which both groups weigh the same;
-    its 90 % interval is a percentile bootstrap over clusters. Both are seeded by *seed*.
+    its interval of *confidence* is a percentile bootstrap over clusters. Both are seeded by *seed*.
     """
     i = pairs.first
     j = pairs.second
@@ -49,7 +57,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     alone = np.isnan(comparison.p_cluster)
     v = balanced_v(comparison.tables)
     effect = d_of_v(v)
-    low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed)
+    low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed, confidence)
     constant, _ = constant_pairs(layout, pairs)
     endless = constant & (comparison.chi2 > 0)
     ends = (effect, np.minimum(low, effect), np.maximum(high, effect))
@@ -84,7 +92,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
         per_cluster=(layout.sizes[i] / clusters[:, 0] + layout.sizes[j] / clusters[:, 1]) / 2,
         statistic="chi-square",
         value_of_test=comparison.chi2,
-        beside={
+        figures={
             "n_1": rows[:, 0],
             "n_2": rows[:, 1],
             "spec_chi2": comparison.chi2,
@@ -247,13 +255,20 @@ def clustering(
 
 
 def _bootstrap(
-    layout: Layout, by_cluster: Floats, counts: Floats, pairs: Pairs, labels: Floats, seed: int
+    layout: Layout,
+    by_cluster: Floats,
+    counts: Floats,
+    pairs: Pairs,
+    labels: Floats,
+    seed: int,
+    confidence: float,
 ) -> tuple[Floats, Floats]:
-    """5 % and 95 % percentiles of the effect when clusters (or rows, where there is one) are drawn
+    """The percentiles of *confidence* of the effect when clusters (or rows, where there is one) are drawn
     again.
     """
     rng = np.random.default_rng(seed)
     clusters = layout.clusters
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     alone = bool(np.any(labels)) or layout.own_rows
     drawn = np.empty((layout.groups, RESAMPLES, counts.shape[1]))
     for g in range(layout.groups):
@@ -269,7 +284,7 @@ def _bootstrap(
     for at, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         tables = np.stack([drawn[i], drawn[j]], axis=1)
         effect = d_of_v(balanced_v(tables))
-        low[at], high[at] = np.quantile(effect, [0.05, 0.95], method="inverted_cdf")
+        low[at], high[at] = np.quantile(effect, ends, method="inverted_cdf")
     return low, high
 
 

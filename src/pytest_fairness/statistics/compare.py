@@ -15,7 +15,14 @@ from scipy.special import stdtr
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.categories import compare_categories
-from pytest_fairness.statistics.clusters import NameParts, all_pairs, reach, t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import (
+    CONFIDENCE,
+    NameParts,
+    all_pairs,
+    reach,
+    t_quantile,
+    two_sided_t,
+)
 from pytest_fairness.statistics.layout import Layout
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
@@ -77,9 +84,10 @@ def measure(
     *,
     categories: int = 0,
     seed: int = 0,
+    confidence: float = CONFIDENCE,
 ) -> Metric:
     """Compare all pairs of groups on *values* (one a row of the design) over the rows that are
-    *used*.
+    *used*, with intervals of *confidence*.
     """
     labels = design.group.labels
     groups = len(labels)
@@ -106,7 +114,7 @@ def measure(
     repeats = layout.cell_start.size < layout.values.size and np.array_equal(low, high)
     dropped = False
 
-    compare = partial(_compare, kind=kind, categories=categories, seed=seed)
+    compare = partial(_compare, kind=kind, categories=categories, seed=seed, confidence=confidence)
     if present.size >= 2:
         table = compare(rows, layout, parts=_recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
@@ -149,12 +157,13 @@ def _compare(
     kind: OutcomeKind,
     categories: int,
     seed: int,
+    confidence: float,
     parts: NameParts | None = None,
 ) -> PairTable:
     """Compare all pairs of the groups of *layout*, which lays *rows* out."""
     inner = all_pairs(layout.groups)
     if kind is OutcomeKind.CATEGORICAL:
-        return compare_categories(layout, inner, categories, seed)
+        return compare_categories(layout, inner, categories, seed, confidence=confidence)
     if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
         # Rows stand for themselves and few values occur: equal rows of a group and block are one
         # cell.
@@ -163,8 +172,8 @@ def _compare(
             layout.groups, layout.blocks, own_rows=True
         )
     if kind in RATES:
-        return compare_rates(layout, inner, parts)
-    return compare_scores(layout, inner, kind, parts)
+        return compare_rates(layout, inner, parts, confidence=confidence)
+    return compare_scores(layout, inner, kind, parts, confidence=confidence)
 
 
 def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:
@@ -192,10 +201,10 @@ def _about_labels(table: PairTable, by_row: PairTable) -> PairTable:
     alone.
     """
     unknown = np.full(table.alone.size, np.nan)
-    of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.beside.keys()
-    beside = {**by_row.beside, **dict.fromkeys(of_names, unknown)}
+    of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.figures.keys()
+    figures = {**by_row.figures, **dict.fromkeys(of_names, unknown)}
     columns = {name: getattr(table, name) for name in _OF_CLUSTERS}
-    by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, beside=beside, **columns)
+    by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, figures=figures, **columns)
     return table.choose(by_row, table.alone)
 
 
@@ -512,7 +521,7 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
     deviations, by two one-sided tests on cluster means (Schuirmann 1987).
 
     ``p_value`` is the larger of the two, the interval the one that lies inside the margin iff it is
-    below *alpha*; ``beside`` holds the margin, both one-sided p and that of no difference. Without
+    below *alpha*; ``figures`` holds the margin, both one-sided p and that of no difference. Without
     variance p is 0 inside the margin and 1 outside it; errors are infinite where there is nothing
     to tell them from.
     """
@@ -521,10 +530,12 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
     apart = table.rows.min(axis=1) == 0
     error = np.where(apart | np.isnan(table.error), np.inf, table.error)
     bound = np.full(difference.size, float(margin))
-    if on_d and "standardiser_sd" in table.beside:
+    if on_d and "standardiser_sd" in table.figures:
         # A difference of g standard deviations is g·s/J in the outcome's own unit.
-        unit = table.beside["standardiser_sd"]
-        bound = margin * (unit / (1 - 3 / np.maximum(4 * table.beside["standardiser_df"] - 1, 4.0)))
+        unit = table.figures["standardiser_sd"]
+        bound = margin * (
+            unit / (1 - 3 / np.maximum(4 * table.figures["standardiser_df"] - 1, 4.0))
+        )
     p_lower, p_upper = (
         np.where(error == 0, distance <= 0, stdtr(df, -distance / np.where(error == 0, 1.0, error)))
         for distance in (difference + bound, bound - difference)
@@ -541,7 +552,7 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
         df=df,
         difference_low=difference - half,
         difference_high=difference + half,
-        beside={
+        figures={
             "margin": bound,
             "p_lower": p_lower,
             "p_upper": p_upper,

@@ -302,10 +302,14 @@ def rank_effect(
 
 
 def dominance_test(
-    cells: PairCells, ranked: RankEffect, df: Floats, parts: NameParts | None
+    cells: PairCells,
+    ranked: RankEffect,
+    df: Floats,
+    parts: NameParts | None,
+    confidence: float,
 ) -> tuple[Floats, tuple[Floats, Floats]]:
-    """Two-sided p of Cliff's δ over its jackknifed error (Q), and the ends of its 90 % interval as
-    d (Q each).
+    """Two-sided p of Cliff's δ over its jackknifed error (Q), and the ends of its interval of
+    *confidence* as d (Q each).
 
     Aligned ranks take unlike spreads for unlike places; δ over an error of its own does not
     (Brunner & Munzel 2000). On its own scale: near ±1 the error of d of δ is as large as d, and the
@@ -316,7 +320,7 @@ def dominance_test(
     pairs = cells.side_rows.prod(axis=1)
     error = jackknife_error(cells, ranked.without, parts)
     error = np.where(error < TINY, 0.0, error)  # NaN stays
-    half = reach(error, df)
+    half = reach(error, df, confidence)
     return two_sided_t(delta, error, df), (
         d_of_delta(delta - half, pairs),
         d_of_delta(delta + half, pairs),

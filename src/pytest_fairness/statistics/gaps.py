@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, cross, means_of
-from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t
+from pytest_fairness.statistics.clusters import CONFIDENCE, TINY, MeanTest, one_sample_t
 from pytest_fairness.statistics.win_rates import mean_over_units
 
 
@@ -24,7 +24,7 @@ class ArmContrast:
     ``total`` = treated + control: a disparity is smaller in size than another of the same sign if
     its change and its total have opposite signs. ``unit`` says what was paired: ``cluster`` or
     ``block``. ``sd`` is the outcome's SD within group and arm, ``lost`` the share of rows in units
-    that lack an arm or a group. Intervals that bear on a verdict are of 90 %.
+    that lack an arm or a group. Intervals that bear on a verdict are of ``confidence``.
     """
 
     control: MeanTest
@@ -34,6 +34,7 @@ class ArmContrast:
     unit: str
     sd: float
     lost: float
+    confidence: float = CONFIDENCE
 
     def on_sd(self, value: float) -> float:
         """*value* in standard deviations."""
@@ -55,7 +56,10 @@ class ArmContrast:
         side = math.copysign(1.0, self.control.mean)
         if self.change.mean * side >= 0 or abs(self.treated.mean) >= abs(self.control.mean):
             return False
-        return self.treated.interval(0.9, side)[1] >= 0 or self.total.interval(0.9, side)[0] > 0
+        return (
+            self.treated.interval(self.confidence, side)[1] >= 0
+            or self.total.interval(self.confidence, side)[0] > 0
+        )
 
     @property
     def grows(self) -> bool:
@@ -67,20 +71,20 @@ class ArmContrast:
         side = math.copysign(1.0, self.change.mean)
         return (
             abs(self.treated.mean) >= abs(self.control.mean)
-            and self.treated.interval(0.9, side)[0] > 0
+            and self.treated.interval(self.confidence, side)[0] > 0
         )
 
     @property
     def possible_growth(self) -> float:
         """By how much the disparity can have grown, on its own side or on the other (in SD)."""
         side = math.copysign(1.0, self.control.mean)
-        growth = self.change.interval(0.9, side)[1]
-        other = self.total.interval(0.9, side)[0]
+        growth = self.change.interval(self.confidence, side)[1]
+        other = self.total.interval(self.confidence, side)[0]
         return max(self.on_sd(growth), self.on_sd(-other))
 
     def extent(self, arm: MeanTest) -> float:
         """The end of the interval of *arm* that is further from zero (in SD)."""
-        return max(abs(self.on_sd(end)) for end in arm.interval(0.9))
+        return max(abs(self.on_sd(end)) for end in arm.interval(self.confidence))
 
 
 def contrast_scores(
@@ -173,9 +177,15 @@ def _contrast(
     arms: Floats, gap: Callable[[Floats], MeanTest], unit: str, sd: float, lost: float
 ) -> ArmContrast:
     control, treated = arms
-    tests = map(gap, (control, treated, treated - control, treated + control))
-    names = ("control", "treated", "change", "total")
-    return ArmContrast(**dict(zip(names, tests, strict=True)), unit=unit, sd=sd, lost=lost)
+    return ArmContrast(
+        control=gap(control),
+        treated=gap(treated),
+        change=gap(treated - control),
+        total=gap(treated + control),
+        unit=unit,
+        sd=sd,
+        lost=lost,
+    )
 
 
 def _two_samples(first: Floats, second: Floats) -> MeanTest:

@@ -70,7 +70,7 @@ class PairTable:
     interval is. ``near``: the intervals of a difference of rates and of their ratio lie inside ±5
     points and .8 to 1.25, ``close``: the estimates do. ``own_rows``: every row is its own cluster;
     ``only``: of each group the name of its one cluster, or words where it has several, and nothing
-    where the cluster is the label of the group itself. ``beside`` is reported and decides nothing,
+    where the cluster is the label of the group itself. ``figures`` are reported and decide nothing,
     ``omnibus`` is true of all groups together, ``statistic`` names the row test's.
     """
 
@@ -112,7 +112,7 @@ class PairTable:
     inside: Bools = _column(missing=False)
     near: Bools = _column(missing=False)
     close: Bools = _column(missing=False)
-    beside: Mapping[str, Floats] = field(default_factory=dict)
+    figures: Mapping[str, Floats] = field(default_factory=dict)
     omnibus: Mapping[str, float] = field(default_factory=dict)
     strata: Strata | None = None
 
@@ -213,10 +213,11 @@ class PairTable:
             )
             for name in _COLUMNS
         }
-        beside = {
-            name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()
+        figures = {
+            name: change(values, other.figures[name], np.nan)
+            for name, values in self.figures.items()
         }
-        return replace(self, **columns, beside=beside, **fields_)
+        return replace(self, **columns, figures=figures, **fields_)
 
 
 _COLUMNS = tuple(field for field in fields(PairTable) if "missing" in field.metadata)
@@ -232,12 +233,14 @@ def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Fl
     return chosen, effect[at, chosen], low[at, chosen], high[at, chosen]
 
 
-def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Floats]:
-    """θ and θ ± t·SE of each pair and effect (P × E); from −∞ to ∞ where there is no error to be
-    had.
+def intervals(
+    effects: Sequence[Effect], df: Floats, confidence: float
+) -> tuple[Floats, Floats, Floats]:
+    """θ and θ ± t·SE of each pair and effect (P × E), the two-sided interval of that *confidence*;
+    from −∞ to ∞ where there is no error to be had.
     """
     value = np.stack([effect.value for effect in effects], axis=1)
-    half = np.stack([reach(effect.error, df) for effect in effects], axis=1)
+    half = np.stack([reach(effect.error, df, confidence) for effect in effects], axis=1)
     # An infinite effect (two constants) has nothing on either side of it.
     half = np.where(np.isinf(value), 0.0, half)
     return value, value - half, value + half
@@ -307,7 +310,7 @@ def pair_table(
     p_row: Floats,
     half: Floats,
     difference: Floats,
-    beside: Mapping[str, Floats],
+    figures: Mapping[str, Floats],
     p_delta: Floats | None = None,
     **columns: Any,
 ) -> PairTable:
@@ -347,13 +350,13 @@ def pair_table(
         one_part=one_part,
         icc=_mean_known(icc),
         per_cluster=per_cluster.mean(axis=1),
-        beside={
+        figures={
             "n_1": cells.side_rows[:, 0],
             "n_2": cells.side_rows[:, 1],
             "t": ratio(comparison.contrast.difference, np.nan_to_num(comparison.contrast.error)),
             "z": comparison.z,
             **({} if p_delta is None else {"p_delta": np.where(alone, np.nan, p_delta)}),
-            **beside,
+            **figures,
             "icc_1": icc[:, 0],
             "icc_2": icc[:, 1],
             "icc": _mean_known(icc),
@@ -362,9 +365,11 @@ def pair_table(
     )
 
 
-def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison]) -> Strata | None:
-    """Each block by itself, where there are several; *compare* takes these strata as comparisons,
-    and their places.
+def each_block(
+    cells: PairCells, compare: Callable[[PairCells, Ints], Comparison], confidence: float
+) -> Strata | None:
+    """Each block by itself, where there are several, with intervals of *confidence*; *compare* takes
+    these strata as comparisons, and their places.
     """
     if cells.layout.blocks == 1:
         return None
@@ -373,7 +378,7 @@ def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison
         return None
     comparison = compare(inner, kept)
     contrary = opposed(comparison.z, comparison.contrast.difference)
-    effect, low, high = intervals(comparison.effects, comparison.contrast.df)
+    effect, low, high = intervals(comparison.effects, comparison.contrast.df, confidence)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],

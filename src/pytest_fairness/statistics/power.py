@@ -24,7 +24,7 @@ from scipy.special import betaln, chdtrc, expit, fdtrc, gammaln, logit, ndtr, nd
 
 from pytest_fairness.statistics.arrays import Bools, Floats
 from pytest_fairness.statistics.categories import balanced_v, chi_square, clustering, d_of_v
-from pytest_fairness.statistics.clusters import two_sided_t
+from pytest_fairness.statistics.clusters import CONFIDENCE, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, d_of_delta
 from pytest_fairness.statistics.pair_table import combine, intervals
 from pytest_fairness.statistics.proportions import FEW, log_odds_ratio, nearly_equal, woolf_variance
@@ -110,7 +110,7 @@ class Drawn:
 
     @classmethod
     def of(cls, p_value: Floats, effects: Sequence[Effect], df: Floats, **rates: Bools) -> Drawn:
-        effect, low, high = intervals(effects, np.full(p_value.size, df))
+        effect, low, high = intervals(effects, np.full(p_value.size, df), CONFIDENCE)
         return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, chdtrc, ndtri
 
 from pytest_fairness.statistics.arrays import Floats
-from pytest_fairness.statistics.clusters import t_quantile
+from pytest_fairness.statistics.clusters import CONFIDENCE, t_quantile
 
 NEAR, NEAR_RATIO = 0.05, 0.8
 """Rates that differ by less than five points and by less than four fifths are practically equal."""
@@ -155,12 +155,18 @@ def two_by_two_p(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
 
 
 def clustered_difference(
-    p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
+    p1: Floats,
+    n1: Floats,
+    p2: Floats,
+    n2: Floats,
+    design_effect: Floats,
+    df: Floats,
+    confidence: float = CONFIDENCE,
 ) -> tuple[Floats, Floats]:
-    """Newcombe's 90 % interval of p₁ − p₂ on n/deff rows, with the t quantile of *df*; NaN where df
-    give none.
+    """Newcombe's interval of *confidence* of p₁ − p₂ on n/deff rows, with the t quantile of *df*;
+    NaN where df give none.
     """
-    z = t_quantile(df, 0.95)
+    z = t_quantile(df, (1 + confidence) / 2)
     m1 = n1 / design_effect
     m2 = n2 / design_effect
     ends = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
@@ -169,17 +175,23 @@ def clustered_difference(
 
 
 def nearly_equal(
-    p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
+    p1: Floats,
+    n1: Floats,
+    p2: Floats,
+    n2: Floats,
+    design_effect: Floats,
+    df: Floats,
+    confidence: float = CONFIDENCE,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether two favourable rates are practically equal: by their 90 % intervals, and by
-    the estimates themselves.
+    """Return whether two favourable rates are practically equal: by their intervals of *confidence*,
+    and by the estimates themselves.
 
     Newcombe's interval of the difference inside ±5 points and Katz's of the ratio inside (.8,
     1.25), both on n/deff rows with the t quantile of *df*: near 1 an odds ratio is blind to what is
     practically equal, and ±5 points alone would pass 2 % against .5 %.
     """
-    low, high = clustered_difference(p1, n1, p2, n2, design_effect, df)
-    z = np.where(np.isnan(low), 1.0, t_quantile(df, 0.95))
+    low, high = clustered_difference(p1, n1, p2, n2, design_effect, df, confidence)
+    z = np.where(np.isnan(low), 1.0, t_quantile(df, (1 + confidence) / 2))
     m1 = n1 / design_effect
     m2 = n2 / design_effect
     _, ratio_low, ratio_high = katz(
@@ -208,7 +220,7 @@ class ImpactRatio:
     ``x_high`` of ``n_high``.
 
     ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 %
-    Katz interval, and ``low_90``–``high_90``, wider by the design effect and by Student's t; ``z``
+    Katz interval, and ``low``–``high``, wider by the design effect and by Student's t; ``z``
     the difference in standard deviations, pooled, negative or 0; ``shortfall`` how many favourable
     decisions the lower group lacks at the pooled rate. ``flip_flop``: moving one favourable
     decision from the higher to the lower group turns the order round.
@@ -221,8 +233,8 @@ class ImpactRatio:
     ratio: float
     ratio_low: float
     ratio_high: float
-    low_90: float
-    high_90: float
+    low: float
+    high: float
     z: float
     fisher: float
     smallest_expected: float
@@ -251,20 +263,25 @@ class ImpactRatio:
 
 
 def impact_ratio(
-    x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf
+    x1: int,
+    n1: int,
+    x2: int,
+    n2: int,
+    *,
+    design_effect: float = 1.0,
+    df: float = np.inf,
+    confidence: float = CONFIDENCE,
 ) -> ImpactRatio:
     """Compare two groups' favourable decisions, in either order; both n are at least 1.
 
-    The 90 % interval is Katz's on n/*design_effect* decisions, with Student's t of *df*.
+    The interval of *confidence* is Katz's on n/*design_effect* decisions, with Student's t of *df*.
     """
     a, m, b, n = (x1, n1, x2, n2) if x1 * n2 <= x2 * n1 else (x2, n2, x1, n1)
     xa, na, xb, nb = (np.array([float(value)]) for value in (a, m, b, n))
-    ratio, low, high = (float(value[0]) for value in katz(xa, na, xb, nb))
-    t = float(t_quantile(np.array([min(df, 1e9)]), 0.95)[0])
+    ratio, plain_low, plain_high = (float(value[0]) for value in katz(xa, na, xb, nb))
+    t = float(t_quantile(np.array([min(df, 1e9)]), (1 + confidence) / 2)[0])
     less = max(design_effect, 1.0)
-    _, low_90, high_90 = (
-        float(v[0]) for v in katz(xa / less, na / less, xb / less, nb / less, z=t)
-    )
+    _, low, high = (float(v[0]) for v in katz(xa / less, na / less, xb / less, nb / less, z=t))
     pooled = (a + b) / (m + n)
     return ImpactRatio(
         x_low=a,
@@ -272,10 +289,10 @@ def impact_ratio(
         x_high=b,
         n_high=n,
         ratio=1.0 if b == 0 else ratio,
-        ratio_low=low,
-        ratio_high=high,
-        low_90=low_90,
-        high_90=high_90,
+        ratio_low=plain_low,
+        ratio_high=plain_high,
+        low=low,
+        high=high,
         z=-float(np.sqrt(pearson(xa, na, xb, nb)[0])),
         fisher=float(fisher_exact(xa, na, xb, nb)[0]),
         smallest_expected=float(smallest_expected(xa, na, xb, nb)[0]),

@@ -65,13 +65,18 @@ from pytest_fairness.statistics.ranks import (
 
 
 def compare_scores(
-    layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None
+    layout: Layout,
+    pairs: Pairs,
+    kind: OutcomeKind,
+    parts: NameParts | None = None,
+    *,
+    confidence: float = CONFIDENCE,
 ) -> PairTable:
     """Compare every pair of groups on a numeric, narrative or ordinal outcome: van Elteren and t on
     cluster means of aligned ranks.
 
     The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio
-    alone.
+    alone. Intervals are of *confidence*.
     """
     cells = pair_cells(layout, pairs)
     order = np.argsort(
@@ -112,15 +117,15 @@ def compare_scores(
         )
 
     comparison, raw, ranked = compare(cells, slice(None))
-    p_delta, of_delta = dominance_test(cells, ranked, comparison.contrast.df, parts)
+    p_delta, of_delta = dominance_test(cells, ranked, comparison.contrast.df, parts, confidence)
     constant, sure = constant_pairs(layout, pairs)
     apart = (
-        np.fmax(np.maximum(comparison.p_row, p_delta), comparison.contrast.p_value) < 1 - CONFIDENCE
+        np.fmax(np.maximum(comparison.p_row, p_delta), comparison.contrast.p_value) < 1 - confidence
     )
     effect, low, high = (
         np.where(constant[:, None], sure[:, None], ends)
         for ends in _without_zero(
-            *intervals(comparison.effects, comparison.contrast.df), of_delta, apart
+            *intervals(comparison.effects, comparison.contrast.df, confidence), of_delta, apart
         )
     )
     literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
@@ -138,7 +143,7 @@ def compare_scores(
         p_row=comparison.p_row,
         p_delta=p_delta,
         difference=raw.difference.difference,
-        half=reach(raw.error, comparison.contrast.df),
+        half=reach(raw.error, comparison.contrast.df, confidence),
         df=comparison.contrast.df,
         effect=effect,
         low=low,
@@ -146,7 +151,7 @@ def compare_scores(
         error=raw.difference.error,
         difference_df=raw.difference.df,
         statistic="van Elteren z" if layout.blocks > 1 else "Wilcoxon z",
-        beside={
+        figures={
             "df": comparison.contrast.df,
             "mean_aligned_rank_1": comparison.contrast.mean[:, 0],
             "mean_aligned_rank_2": comparison.contrast.mean[:, 1],
@@ -160,10 +165,10 @@ def compare_scores(
             **literal,
         },
         omnibus=omnibus,
-        strata=each_block(cells, lambda inner, kept: compare(inner, kept)[0]),
+        strata=each_block(cells, lambda inner, kept: compare(inner, kept)[0], confidence),
     )
     inflation = 1 + (table.per_cluster - 1) * np.maximum(np.nan_to_num(table.icc), 0.0)
-    return replace(table, beside={**table.beside, "design_effect": inflation})
+    return replace(table, figures={**table.figures, "design_effect": inflation})
 
 
 def _without_zero(
@@ -297,9 +302,15 @@ def _plain_scores(
 # ---------------------------------------------------------------- yes or no
 
 
-def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) -> PairTable:
+def compare_rates(
+    layout: Layout,
+    pairs: Pairs,
+    parts: NameParts | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+) -> PairTable:
     """Compare every pair of groups on a yes/no outcome (values 0 and 1): Cochran–Mantel–Haenszel, t
-    on cluster means of y − ȳ, and the odds ratio."""
+    on cluster means of y − ȳ, and the odds ratio. The interval of its d is of *confidence*."""
     cells = pair_cells(layout, pairs)
     yes_by_cell = layout.by_cell(layout.values) + layout.cell_size * layout.reference
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
@@ -333,7 +344,9 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
     df = np.where(alone, row_df, comparison.contrast.df)
     error = np.where(alone, row_error, comparison.contrast.error)
     split = constant & np.isinf(sure)
-    value, low, high = intervals([effect._replace(value=np.where(split, sure, effect.value))], df)
+    value, low, high = intervals(
+        [effect._replace(value=np.where(split, sure, effect.value))], df, confidence
+    )
     log_reach = reach(effect.error / LOGIT_TO_D, df, 0.95)
     with np.errstate(over="ignore"):
         odds, odds_low, odds_high = np.exp(log_odds + np.stack([0 * df, -log_reach, log_reach]))
@@ -353,7 +366,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         cluster_test="rates",
         p_row=np.where(exact, fisher, comparison.p_row),
         difference=comparison.contrast.difference,
-        half=reach(error, df),
+        half=reach(error, df, confidence),
         df=df,
         effect=value,
         low=low,
@@ -361,7 +374,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         error=error,
         difference_df=df,
         statistic="Cochran-Mantel-Haenszel z",
-        beside={
+        figures={
             "df": df,
             "standardiser_sd": row_error
             / np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)),
@@ -379,7 +392,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
             "spec_effect": np.abs(log_odds_ratio(*of_all)) * LOGIT_TO_D,
         },
         omnibus=_omnibus_rates(total, n),
-        strata=each_block(cells, lambda inner, _: compare(inner)[0]),
+        strata=each_block(cells, lambda inner, _: compare(inner)[0], confidence),
     )
 
 

@@ -19,7 +19,7 @@ from scipy.special import bdtr, chdtrc, ndtr
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, cross, means_of, sums
 from pytest_fairness.statistics.categories import chi_square
 from pytest_fairness.statistics.choices import FIRST, Choices
-from pytest_fairness.statistics.clusters import one_sample_t, t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import CONFIDENCE, one_sample_t, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.proportions import Z_95, wilson
 
@@ -74,8 +74,8 @@ class Preference:
         return min(self.clusters) < 2
 
 
-def compare_pair(choices: Choices, a: int, b: int) -> Preference:
-    """A (code *a*) against B over the decided trials between them.
+def compare_pair(choices: Choices, a: int, b: int, confidence: float = CONFIDENCE) -> Preference:
+    """A (code *a*) against B over the decided trials between them, with intervals of *confidence*.
 
     z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each
     order; for other numbers the two-sample z on "the first-listed won", which is the same number
@@ -84,40 +84,27 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     met = choices.take(choices.between(a, b) & choices.decided)
     rows = met
     if choices.listed:
-        # A block that lists the pair in one order only says nothing of a preference.
-        (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
-        rows = rows.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
+        rows = _in_both_orders(met, a)
     kept = rows.first.size
     counts = [np.unique(unit).size for unit in _units(rows, a)] or [kept]
     clusters = counts[0], counts[-1]
-    if rows.clusters and min(clusters) < 2:
+    is_clustered = min(clusters) >= 2
+    if rows.clusters and not is_clustered:
         rows = _without_copies(rows, a)
     n = rows.first.size
     a_won = rows.winner == a
     table, at = _table(rows, a)
     z, rate, error, expected = _by_order(rows, a, table, at)
-    p_cluster = None
-    t = None
-    cluster_error = 0.0
-    df = float(max(n - 1, 1))
-    if rows.clusters and n and min(clusters) >= 2:
-        mean, cluster_error, df = mean_over_units(_units(rows, a), a_won - expected)
-        p_cluster = float(two_sided_t(mean, cluster_error, df))
-        if cluster_error:
-            t = mean / cluster_error
+    over_units = _UnitTest(df=float(max(n - 1, 1)))
+    if rows.clusters and n and is_clustered:
+        over_units = _test_over_units(rows, a, a_won - expected)
     inflation = 1.0
     if error:
-        inflation = max(1.0, (cluster_error / error) ** 2)
-    error = max(error, cluster_error)
-    effect = Interval(-np.inf, 0.0, np.inf)
-    if n:
-        p = rate
-        if not 0 < rate < 1:
-            p = (rate * n + 0.5) / (n + 1)
-        effect = _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
+        inflation = max(1.0, (over_units.error / error) ** 2)
+    error = max(error, over_units.error)
     within = None
     if choices.listed and n:
-        within = _within_order(table, inflation, df)
+        within = _within_order(table, inflation, over_units.df, confidence)
     total = met.first.size
     lost = 0.0
     first_share = None
@@ -131,18 +118,56 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         wins=int(a_won.sum()),
         rate=rate,
         error=error,
-        df=df,
+        df=over_units.df,
         z=z,
         p_row=float(2 * ndtr(-abs(z))),
-        p_cluster=p_cluster,
-        t=t,
+        p_cluster=over_units.p_value,
+        t=over_units.t,
         binomial_p=_binomial_p(int((met.winner == a).sum()), total),
-        effect=effect,
+        effect=_log_odds(rate, n, error, over_units.df, confidence),
         within=within,
         clusters=clusters,
         lost=lost,
         first_share=first_share,
     )
+
+
+def _in_both_orders(met: Choices, a: int) -> Choices:
+    """Return the trials of blocks that list the pair in both orders: one order alone says nothing of
+    a preference.
+    """
+    (won_first, lost_first, other_won, other_lost), at = _table(met, a)
+    return met.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
+
+
+class _UnitTest(NamedTuple):
+    """The test over names of what A won beyond what is expected; without one, an error of 0."""
+
+    df: float
+    error: float = 0.0
+    p_value: float | None = None
+    t: float | None = None
+
+
+def _test_over_units(rows: Choices, a: int, surplus: Floats) -> _UnitTest:
+    """Test the mean *surplus* of the units against 0."""
+    mean, error, df = mean_over_units(_units(rows, a), surplus)
+    t = None
+    if error:
+        t = mean / error
+    return _UnitTest(df, error, float(two_sided_t(mean, error, df)), t)
+
+
+def _log_odds(rate: float, n: int, error: float, df: float, confidence: float) -> Interval:
+    """Return the log odds of *rate* with its interval; half a trial is added to both sides of a rate
+    of 0 or 1.
+    """
+    if not n:
+        return Interval(-np.inf, 0.0, np.inf)
+    p = rate
+    if not 0 < rate < 1:
+        p = (rate * n + 0.5) / (n + 1)
+    return _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df, confidence)
 
 
 def _binomial_p(won: int, total: int) -> float:
@@ -227,7 +252,7 @@ def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, fl
     return z, 0.5 + gap / total / 2, math.sqrt(spread) / total / 2, expected
 
 
-def _within_order(table: Floats, inflation: float, df: float) -> Interval:
+def _within_order(table: Floats, inflation: float, df: float, confidence: float) -> Interval:
     """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on
     the d scale.
 
@@ -255,11 +280,11 @@ def _within_order(table: Floats, inflation: float, df: float) -> Interval:
             + (q * s).sum() / (2 * for_b**2)
         )
     effect = math.log(for_a / for_b) / 2
-    return _interval(effect, math.sqrt(variance * inflation) / 2, df)
+    return _interval(effect, math.sqrt(variance * inflation) / 2, df, confidence)
 
 
-def _interval(log_odds: float, error: float, df: float) -> Interval:
-    reach = float(t_quantile(df, 0.95)) * error
+def _interval(log_odds: float, error: float, df: float, confidence: float) -> Interval:
+    reach = float(t_quantile(df, (1 + confidence) / 2)) * error
     return Interval(*((log_odds + side * reach) * LOGIT_TO_D for side in (-1, 0, 1)))
 
 

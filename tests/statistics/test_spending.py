@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.statistics.looks import nominal_levels, spent
+from pytest_fairness.statistics.spending import nominal_levels, spent
 
 TABLE = {
     (20, 40): ([0.009302, 0.007589], [0.031006, 0.029723]),
