@@ -246,7 +246,9 @@ LOOKS = """
 import pytest
 from pytest_fairness import assert_no_disparity
 
-@pytest.mark.fairness_grid(template=["Hire {name}?", "{name}?"], groups={"gender": ["female", "male"]}, names=(10, 20, 40))
+@pytest.mark.fairness_grid(
+    template=["Hire {name}?", "{name}?"], groups={"gender": ["female", "male"]}, names=(10, 20, 40)
+)
 def test_looks(trials):
     assert_no_disparity(trials, outcome="decision", by="gender")
 """
@@ -300,7 +302,10 @@ def test_names_that_end_before_the_looks_do_are_told(project: Project) -> None:
         """
     )
     text = project.run().stdout.str()
-    remark = r"fairness: test_ends: north and south have 20 names: 2 looks; a fair system that approves 90 % passes in \S+( than)? \d of 10 runs"
+    remark = (
+        "fairness: test_ends: north and south have 20 names: 2 looks; a fair system that approves "
+        r"90 % passes in \S+( than)? \d of 10 runs"
+    )
     assert re.search(remark, text), text
     assert "test_numbers: north" not in text
     assert "test_said: north" not in text
