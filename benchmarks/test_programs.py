@@ -23,6 +23,7 @@ PROGRAMS = {
     "judging": ("1", "the same again with scores kept"),
     "letter_gate": ("--runs 1", "1 runs without a change"),
     "lexicon": ("", "all categories: precision"),
+    "looks": ("--audits 1 --rounds 1 --only four-fifths,", "four-fifths, .5, 2 groups"),
     "log_memory": ("40", "bytes a trial"),
     "published_tables": ("TABLES", "1 PASS, 1 FAIL"),
     "mutations": ("--only LEAST_ROWS", "1 mutations, 0 alive"),
