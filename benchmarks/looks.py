@@ -36,7 +36,15 @@ from pytest_fairness import (
     analyze_four_fifths,
     analyze_preference,
 )
-from pytest_fairness.analysis.looks import GREEN, MOST_RED, Look, LookPlan, budget, is_final
+from pytest_fairness.analysis.looks import (
+    DROPPING,
+    GREEN,
+    MOST_RED,
+    Look,
+    LookPlan,
+    budget,
+    is_final,
+)
 from pytest_fairness.design.stages import BASE, RATES, SCORES
 
 SEED = 20261126
@@ -102,7 +110,7 @@ class Survey:
 
     def __init__(self, system: System, names: int) -> None:
         self.system = system
-        self.leaving = system.assertion in ("disparity", "equivalence")
+        self.leaving = system.assertion in DROPPING
         self.groups = system.groups
         if system.outcome == "choice":
             self.frame = choice_frame(system.groups, names)

@@ -24,13 +24,13 @@ from pytest_fairness.errors import (
     StoreError,
     UsageError,
 )
-from pytest_fairness.model import ALARMS, Finding, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, Verdict
 from pytest_fairness.running_test import Assertion, Policy, TestContext, current_test
-from pytest_fairness.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.analysis.looks import Look, LookPlan
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
@@ -55,7 +55,7 @@ class _DeferredAnalysis:
     """An analysis as its *assertion* shows it, imported when the assertion is called, or when
     somebody asks for its signature: a test module that is collected must not pay for pandas.
 
-    A parameter that begins with an underscore is for the second look, and no assertion takes it.
+    A parameter that begins with an underscore is for the looks, and no assertion takes it.
     """
 
     def __init__(
@@ -202,7 +202,8 @@ def assert_baseline(
     lacks are flagged, critical ones fail. ``alpha`` and the margins are those of
     :func:`pytest_fairness.compare_baseline`.
 
-    With ``--fairness-approve`` the scores of this run are written instead, under the rules of
+    Of a grid that is asked in stages it reads the base design, whatever the looks of the test come
+    to. With ``--fairness-approve`` the scores of this run are written instead, under the rules of
     approval. Returns the finding; raises FairnessFailure for a regression, and BaselineError where
     there is no baseline, or none that can be trusted. Needs a running test: outside pytest use
     :func:`pytest_fairness.compare_baseline`.
@@ -230,6 +231,9 @@ def assert_baseline(
         )
     if test.rehearsal is not None:
         return test.rehearsal.take("baseline", arguments)
+    if test.staged is not None:
+        assertion = Assertion(analysis="baseline", arguments=arguments, before=tuple(test.findings))
+        frame = arguments["frame"] = test.staged.of_base(assertion)
     outcome = outcome_of(frame, score)
     summary = scores_of(frame, outcome, arguments)
     try:
@@ -291,11 +295,19 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     outcomes = arguments["outcome"]
     findings = list[Finding]()
     failures = list[FairnessFailure]()
-    for outcome, level in levels(outcomes, arguments["alpha"], arguments):
+    every = levels(outcomes, arguments["alpha"], arguments)
+    place = _place()
+    for outcome, level in every:
         given = {**arguments, "outcome": outcome, "alpha": level}
         try:
             findings.append(
-                _assert("disparity", given, lambda finding: shared_by(finding, outcomes))
+                _assert(
+                    "disparity",
+                    given,
+                    lambda finding: shared_by(finding, outcomes),
+                    place=place,
+                    share=1 / len(every),
+                )
             )
         except FairnessFailure as failure:
             failures.append(failure)
@@ -305,25 +317,45 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     return max(findings, key=lambda finding: finding.verdict.severity)
 
 
+def _place() -> int:
+    """Return the place of the next assertion among those of the running test, from 0."""
+    test = current_test()
+    if test is None:
+        return 0
+    return len(test.findings)
+
+
 def _assert(
     name: str,
     arguments: dict[str, Any],
     noted: Callable[[Finding], Finding] = lambda finding: finding,
+    *,
+    place: int | None = None,
+    share: float = 1.0,
 ) -> Finding:
-    """Return the finding of the analysis *name* by the *arguments* of the assertion, after what the
-    running test's policy asks for, *noted* and acted upon.
+    """Return the finding of the analysis *name* by the *arguments* of the assertion, *noted* and
+    acted upon; of a test that asks for trials, look by look.
+
+    The assertion may spend a *share* of what the one in *place* may on red about a fair system.
     """
     __tracebackhide__ = True
     test = current_test()
     if test is not None and test.rehearsal is not None:
         return test.rehearsal.take(name, arguments)
+    if place is None:
+        place = _place()
     try:
-        finding, basis = _judged(name, arguments)
+        if test is None or test.staged is None:
+            finding, basis = _judged_once(name, arguments)
+        else:
+            assertion = Assertion(analysis=name, arguments=arguments, before=tuple(test.findings))
+            budget = share * test.red(place, arguments["alpha"] / share)
+            finding, basis = _judged_by_looks(assertion, test, budget)
     except UsageError as error:
         # From here on, so that Python and pytest show the call and not the inside of the analysis.
         raise error.with_traceback(None) from None
     if test is not None:
-        finding, basis = _under_policy(finding, basis, test)
+        finding = _under_policy(finding, basis, test)
         test.keep(basis.record(test.changed(basis.frame)))
     finding = noted(finding)
     if test is not None:
@@ -331,43 +363,54 @@ def _assert(
     return conclude(finding, basis)
 
 
-def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> tuple[Finding, _Basis]:
-    """Return *finding* after a second look, with its sensitivity, and with the chance of a false
-    alarm, as far as the policy of *test* asks for them.
+def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding:
+    """Return *finding* with its sensitivity, as far as the policy of *test* asks for it, and with
+    the chance of a false alarm.
     """
     from pytest_fairness.analysis.false_alarms import chance
 
-    alpha = finding.family.get("alpha")
-    if test.policy.confirm and finding.verdict in ALARMS:
-        finding, basis = _second_look(finding, basis, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
-        sensitivity = sensitivity_of(basis.analysis, **basis.arguments)
-        finding = with_sensitivity(finding, sensitivity)
-    if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
-        false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
-        finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
-    return finding, basis
+        given = {**basis.arguments, "frame": basis.frame}
+        if basis.looks and "alpha" in given:
+            given["alpha"] = min(given["alpha"], basis.looks["red"])
+        finding = with_sensitivity(finding, sensitivity_of(basis.analysis, **given))
+    alpha = finding.family.get("alpha")
+    # A bare ratio has none, and no bound on its false alarms; looks say their own.
+    if isinstance(alpha, float) and "false_alarm" not in finding.family:
+        finding = replace(finding, family={**finding.family, "false_alarm": chance(alpha)})
+    return finding
+
+
+# ---------------------------------------------------------------- judging: once, or look by look
+
+#: Analyses of yes/no outcomes, whatever their table holds.
+_OF_DECISIONS = ("four_fifths",)
 
 
 class _Basis(NamedTuple):
     """The call that a finding was judged from: the *arguments* as the assertion was given them, the
-    table and its outcome.
+    table and its outcome; ``looks``: of a finding that looks, what was fixed beforehand.
     """
 
     analysis: str
     arguments: Mapping[str, Any]
     frame: pd.DataFrame
     outcome: Any
-    about: Mapping[str, Any]
+    looks: Mapping[str, JSON]
 
     def record(self, changed: tuple[str, ...]) -> Judgement:
         """Return the judgement, with the columns that the test has *changed* in the table."""
         from pytest_fairness.runs.judgements import Judgement
 
         return Judgement.of(
-            self.analysis, self.arguments, self.frame, self.outcome, changed=changed, **self.about
+            self.analysis,
+            self.arguments,
+            self.frame,
+            self.outcome,
+            changed=changed,
+            looks=dict(self.looks),
         )
 
     def judged(self) -> JudgedTable:
@@ -380,61 +423,157 @@ class _Basis(NamedTuple):
         return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
 
 
-def _judged(
-    name: str,
-    arguments: Mapping[str, Any],
-    changed: Mapping[str, Any] | None = None,
-    **about: Any,
+class _UnmadeTable(Exception):
+    """The table of an assertion cannot be made of more names than a first look has."""
+
+
+def _judged_once(
+    name: str, arguments: Mapping[str, Any], look: Look | None = None
 ) -> tuple[Finding, _Basis]:
-    """Return the finding of the analysis *name* by *arguments*, some *changed*, and what it was
-    judged from.
+    """Return the finding of the analysis *name* by *arguments*, at a *look* if there is one, and
+    what it was judged from.
     """
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
     analyze = analysis.analysis_called(name)
-    given = {**arguments, **(changed or {})}
+    given = dict(arguments)
     outcome = None
     if current_test() is not None and given.get("outcome") is not None:
         # Read once, for the analysis and for the record.
         frame = require_frame(given["frame"])
         outcome = given["outcome"] = outcome_of(frame, given["outcome"], given["scorers"])
-    return analyze(**given), _Basis(name, arguments, given["frame"], outcome, about)
+    at_look = {}
+    if look is not None:
+        at_look = {"_look": look}
+    return analyze(**given, **at_look), _Basis(name, arguments, given["frame"], outcome, {})
 
 
-def _second_look(finding: Finding, basis: _Basis, test: TestContext) -> tuple[Finding, _Basis]:
-    """Return an alarm that nothing justifies, judged again on this sample and a fresh one together."""
-    from pytest_fairness.analysis.confirmation import (
-        alarm_of,
-        confirmed,
-        together,
-        unconfirmed,
-        unread_groups,
-    )
+def _judged_by_looks(
+    assertion: Assertion, test: TestContext, budget: float
+) -> tuple[Finding, _Basis]:
+    """Return the finding of *assertion* on the trials of *test*, look by look until it is decided,
+    and what it was judged from.
 
-    if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
-        return finding, basis  # it does not fail the test, so there is nothing to pay for
-    if test.fresh_sample is None:
-        why = (
-            "a table is judged as it is; only a test that asks for the trials of a grid can ask "
-            "more"
-        )
-        return unconfirmed(finding, why), basis
-    arguments = basis.arguments
-    assertion = Assertion(analysis=basis.analysis, arguments=arguments, before=tuple(test.findings))
-    frame = arguments["frame"]
+    *budget* is what the assertion may spend on red about a fair system. Raises what the first stage
+    raises; what stops a later one leaves the verdict of the look before.
+    """
+    from pytest_fairness.analysis.looks import LookPlan
+
+    staged = test.staged
+    names = (staged.stages.base,)
+    if not assertion.arguments.get("bare_ratio"):
+        kind, fewest_trials = _kind_of(assertion)
+        names = staged.looks(assertion, kind, fewest_trials)
+    plan = LookPlan(names=names, red=budget, unit=staged.unit)
     try:
-        sample = test.fresh_sample(assertion)
-        alarm = alarm_of(basis.analysis, arguments["alpha"])
-        changed = {**alarm, "frame": together(frame, sample)}
-        both, basis_of_both = _judged(
-            basis.analysis, arguments, changed, first=len(frame), about=sample.about
+        return _looked(assertion, test, plan)
+    except _UnmadeTable:
+        pass
+    # The table cannot be made of more names: judged once, as the base design makes it.
+    frame = staged.base_table(assertion)
+    plan = LookPlan(names=(staged.stages.base,), red=plan.look(2).red, unit=staged.unit)
+    return _looked(assertion, test, plan, frame)
+
+
+def _looked(
+    assertion: Assertion, test: TestContext, plan: LookPlan, only: pd.DataFrame | None = None
+) -> tuple[Finding, _Basis]:
+    """Return the finding of *assertion* by *plan*, and what it was judged from: on the stages of
+    *test*, or *only* one table.
+    """
+    from pytest_fairness.analysis.looks import DROPPING, Looking
+
+    looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
+    stopped = ""
+    while not looking.ended:
+        look = looking.next_look()
+        frame = only
+        try:
+            if frame is None:
+                frame = test.staged.table(assertion, look.names, looking.fewer)
+        except (BudgetError, EndpointError, StoreError) as error:
+            if not looking.made:
+                raise
+            stopped = _why(error)
+            break
+        except UsageError as error:
+            if not looking.made:
+                raise
+            if looking.made[-1].names < test.staged.stages.base:
+                raise _UnmadeTable from error
+            stopped = _why(error)
+            break
+        arguments = {**assertion.arguments, "frame": frame}
+        finding, basis = _judged_once(assertion.analysis, arguments, look)
+        looking.take(look, finding)
+        place = len(assertion.before)
+        test.log_look(_look_record(look, finding, frame, place=place, final=looking.ended))
+    finding = looking.conclusion(stopped)
+    return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
+
+
+def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
+    """Return the kind of the outcome of *assertion*, as its table has it, and the fewest trials a
+    group that its verdict needs.
+    """
+    from pytest_fairness.analysis.policy import MINIMUM_N
+    from pytest_fairness.analysis.reading import read
+
+    arguments = assertion.arguments
+    kind = OutcomeKind.BINARY
+    if assertion.analysis not in _OF_DECISIONS and arguments.get("outcome") is not None:
+        reading = read(
+            arguments["frame"],
+            arguments["outcome"],
+            arguments.get("kind", "auto"),
+            arguments.get("lower_is_worse"),
+            arguments.get("scorers"),
+            arguments.get("favourable"),
         )
-        if unread := unread_groups(finding, both):
-            raise UsageError(f"nothing could be read of the second sample for {listed(unread)}")
-    except (UsageError, EndpointError, BudgetError, StoreError) as error:
-        return unconfirmed(finding, str(error)), basis
-    return confirmed(finding, both, sample), basis_of_both
+        kind = reading.values.kind
+    return kind, MINIMUM_N[kind]
+
+
+def _look_record(
+    look: Look, finding: Finding, frame: pd.DataFrame, *, place: int, final: bool
+) -> dict[str, JSON]:
+    """Return the log's record of one look: its number and size, a digest of the cells read, p and
+    the ends of the interval of each pair, and what was decided.
+    """
+    import hashlib
+
+    cells = ""
+    if "key" in frame.columns:
+        keys = "\n".join(sorted(map(str, frame["key"])))
+        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    pairs: list[JSON] = []
+    for pair in finding.pairs:
+        ends: list[JSON] = [pair.effect_low, pair.effect_high]
+        groups: list[JSON] = [pair.group_1, pair.group_2]
+        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
+    return {
+        "type": "look",
+        "place": place,
+        **look.to_dict(),
+        "cells": cells,
+        "rows": len(frame),
+        "pairs": pairs,
+        "verdict": finding.verdict.value,
+        "decision": "stop" if final else "go on",
+    }
+
+
+def _why(error: Exception) -> str:
+    """Return what stopped the asking of a later stage, in words."""
+    if isinstance(error, BudgetError):
+        return f"stopped by the cost cap: {error}"
+    if isinstance(error, UsageError):
+        return f"stopped, because the table could not be made of more names: {error}"
+    return f"stopped: {error}"
+
+
+# ---------------------------------------------------------------- what a verdict does to the test
 
 
 def conclude(finding: Finding, basis: _Basis | None = None) -> Finding:

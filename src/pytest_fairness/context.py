@@ -24,6 +24,8 @@ _READING_GRACE = 5.0
 
 #: As the run to resume: the last of the same command, if it left something to ask.
 AUTO = "auto"
+#: As looks: a shard asks every stage at once.
+EVERY_STAGE = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,9 @@ class Settings(Policy, ApprovalPolicy):
     run_dir: Path
     baseline_dir: Path
     seed: int
-    session_alpha: float | None
+    looks: str
+    session_alpha: float
+    session_tests: int | None
     max_cost: float | None
     concurrency: int
     deadline: float | None
@@ -74,6 +78,13 @@ class Settings(Policy, ApprovalPolicy):
         if not self.shard:
             return 1
         return int(self.shard.partition("/")[2])
+
+    @property
+    def declared_looks(self) -> tuple[int, ...] | None:
+        """Return the looks that the project says, in names a group."""
+        if self.looks in ("", EVERY_STAGE):
+            return None
+        return tuple(map(int, self.looks.split(",")))
 
     def paths(self) -> dict[str, Path]:
         """Those settings that are paths, by their names."""

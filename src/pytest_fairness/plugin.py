@@ -85,8 +85,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.fairness)  # so that ``-m fairness`` selects it
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    if any(marks.is_fairness_item(item) for item in items):
+        current_session.session_of(config).count_asking(items)  # before any is deselected
+    yield
     if any(marks.is_fairness_item(item) for item in items):
         current_session.session_of(config).select(items)
 

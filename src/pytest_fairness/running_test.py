@@ -18,23 +18,12 @@ class Policy:
     """Rules for what a verdict does to the test.
 
     ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``: any other fails.
-    ``confirm``: a FLAG or FAIL is looked at again, on this sample and a fresh one together, before
-    it may fail the test. ``sensitivity``: a PASS is tried on copies of its own data with a planted
-    disparity.
+    ``sensitivity``: a PASS is tried on copies of its own data with a planted disparity.
     """
 
     smoke: bool = False
     require_conclusive: bool = False
-    confirm: bool = True
     sensitivity: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FreshSample:
-    """A second, independent sample: its table of trials, and in words what is new about it."""
-
-    frame: Any
-    about: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +91,10 @@ class TestContext:
     before, what it was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`).
     ``justification`` looks up the documented reason for a FLAG. ``controls``: of which controls it
     is evidence, and how strong. ``baseline`` gives the store of approved snapshots.
-    ``fresh_sample``, where the test has one grid, asks it again with other names and gives what
-    corresponds to the table of the assertion it is handed; it raises UsageError, EndpointError or
-    BudgetError where there can be no such sample. ``changed`` gives the columns of the trials that
-    the test has changed in a table. ``notes`` gives what a reader of a finding has to know of the
+    ``staged``, where the test asks for the trials of a design, asks the stages that its assertions
+    look at; ``red`` gives what the assertion in a place may spend on red about a fair system, at
+    most its own alpha; ``log_look`` takes the record of each look. ``changed`` gives the columns of
+    the trials that the test has changed in a table. ``notes`` gives what a reader of a finding has to know of the
     session; ``scored_by`` takes the names of scorers that were looked up, ``findings`` those of the
     assertions so far, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
     test is run again, and nothing is judged. ``room``: the design promises answers that can vary.
@@ -121,9 +110,10 @@ class TestContext:
     policy: Policy = field(default_factory=Policy)
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None
-    fresh_sample: Callable[[Assertion], FreshSample] | None = None
+    staged: Any = None
+    red: Callable[[int, float], float] = lambda _place, alpha: alpha
+    log_look: Callable[[Mapping[str, JSON]], None] = lambda _record: None
     changed: Callable[[Any], tuple[str, ...]] = lambda _table: ()
-    confirmable: Callable[[], bool] = lambda: False
     scorers: Mapping[str, Any] = field(default_factory=dict)
     keep: Callable[[Any], None] = lambda _judgement: None
     scored_by: set[str] = field(default_factory=set)

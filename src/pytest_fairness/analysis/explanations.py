@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
@@ -121,9 +122,9 @@ def _sections(finding: Finding) -> list[str]:
     if finding.assertion not in _SECTIONS:
         return []
     sections = list(_SECTIONS[finding.assertion](finding))
-    confirmation = finding.details.get("confirmation")
-    if isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
-        sections.append("shared.confirmation")
+    looks: Any = finding.details.get("looks")
+    if looks and len(looks["planned"]) > 1:
+        sections.append("shared.looks")
     if "sensitivity" in finding.details:
         sections.append("shared.sensitivity")
     return sections

@@ -10,12 +10,22 @@ Standard library only: the controller of a session, which announces the looks, l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.design.stages import BASE
-from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Reason, Verdict
+from pytest_fairness.model import (
+    ALARMS,
+    JSON,
+    Finding,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+    to_json,
+)
 from pytest_fairness.statistics.spending import nominal_levels
 
 FEWEST_GREEN = 10
@@ -27,6 +37,12 @@ MOST_RED = 0.015
 MANY_UNANSWERED = 0.20
 NOTHING_TO_REDUCE = "nothing to reduce"
 """Begins the note on a pair of an arm that had no disparity: what did not shrink is not settled."""
+RED_OF_BUDGET = 1.26
+"""A fair audit is red in up to so many times its budget: templates add a fifth, t at 10 names 5 %."""
+EARLY = "stopped early: the estimate is a little too large"
+_HALVINGS = 20
+DROPPING = ("disparity",)
+"""Analyses of which a group is asked no more once all its pairs are settled."""
 #: A pair that an earlier look found green: class, metric and the two groups.
 Settled = frozenset[tuple[str, str, str, str]]
 
@@ -95,10 +111,13 @@ def _idle(pair: PairResult) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookPlan:
-    """What is fixed before the first call: the looks, in names a group, and the budget ``red``."""
+    """The plan that is fixed before the first call: the looks, in names a group (``unit`` says of
+    what), and the budget ``red``.
+    """
 
     names: tuple[int, ...]
     red: float
+    unit: str = "names a group"
 
     @property
     def information(self) -> tuple[float, ...]:
@@ -112,6 +131,10 @@ class LookPlan:
         green = nominal_levels(self.information, GREEN, sides=1)
         return tuple(zip(red, green, strict=True))
 
+    def to_dict(self) -> dict[str, JSON]:
+        """Return what the log keeps of the plan."""
+        return {"names": list(self.names), "red": self.red, "unit": self.unit}
+
     def look(self, number: int, settled: Settled = frozenset()) -> Look:
         """Return look *number*, from 1."""
         red, green = self.levels[number - 1]
@@ -119,6 +142,13 @@ class LookPlan:
         return Look(
             number=number, of=len(self.names), names=names, red=red, green=green, settled=settled
         )
+
+
+def plan_from(record: Mapping[str, Any]) -> LookPlan:
+    """Return the plan that :meth:`LookPlan.to_dict` wrote."""
+    return LookPlan(
+        names=tuple(map(int, record["names"])), red=float(record["red"]), unit=str(record["unit"])
+    )
 
 
 def budget(session_alpha: float, tests: int, place: int, alpha: float) -> float:
@@ -154,36 +184,166 @@ def unanswered_share(finding: Finding) -> float:
     return max(shares)
 
 
+class Looking:
+    """The looks of one assertion by its *plan*: those ``made``, what they came to, and which groups
+    are asked ``fewer`` names, because all their pairs are settled (*drops_groups*).
+    """
+
+    def __init__(self, plan: LookPlan, *, drops_groups: bool = False) -> None:
+        self.plan = plan
+        self.made: list[Look] = []
+        self.ended = False
+        self.fewer: dict[tuple[str, str], int] = {}
+        self._drops_groups = drops_groups
+        self._findings: list[Finding] = []
+        self._settled: Settled = frozenset()
+
+    def next_look(self) -> Look:
+        """Return the look to make."""
+        return self.plan.look(len(self.made) + 1, self._settled)
+
+    def take(self, look: Look, finding: Finding) -> None:
+        """Take what *look* came to: it ends the looks, or settles some of the pairs."""
+        widened = bool(self._findings) and finding.kind is not self._findings[-1].kind
+        self.made.append(look)
+        self._findings.append(finding)
+        self.ended = is_final(finding, look)
+        self._settled = look.after(finding)
+        if widened:  # what an earlier look found green was another outcome
+            self._settled = frozenset()
+            self.fewer = {}
+        if self._drops_groups:
+            for group in settled_groups(finding, self._settled):
+                self.fewer.setdefault(group, look.names)
+
+    def conclusion(self, stopped: str = "") -> Finding:
+        """Return the finding of the last look, with what it says of the looks; *stopped* is what
+        kept the next from being made.
+        """
+        finding = self._findings[-1]
+        return with_looks(finding, self.plan, self.made, self._course(finding), stopped)
+
+    def _course(self, finding: Finding) -> list[dict[str, JSON]]:
+        """Return the effect of the deciding pair with its interval at each look."""
+        decider = deciding_pair(finding.pairs)
+        steps: list[dict[str, JSON]] = []
+        if decider is None:
+            return steps
+        for look, earlier in zip(self.made, self._findings, strict=True):
+            steps += [
+                _step(look, pair) for pair in earlier.pairs if key_of(pair) == key_of(decider)
+            ]
+        return steps
+
+
+def _step(look: Look, pair: PairResult) -> dict[str, JSON]:
+    return {
+        "names": look.names,
+        "group_1": pair.group_1,
+        "group_2": pair.group_2,
+        "effect": to_json(pair.effect),
+        "low": pair.effect_low,
+        "high": pair.effect_high,
+        "confidence": pair.confidence,
+        "corrected_p_value": pair.corrected_p_value,
+        "red": look.red,
+        "verdict": pair.verdict.value,
+    }
+
+
+def settled_groups(finding: Finding, settled: Settled) -> list[tuple[str, str]]:
+    """Return the groups, with their class, all of whose pairs on the outcome are *settled*."""
+    open_groups: set[tuple[str, str]] = set()
+    groups: dict[tuple[str, str], None] = {}
+    for pair in finding.pairs:
+        if pair.alarm_only:
+            continue
+        by = str(pair.statistics.get("by", ""))
+        sides = [(by, pair.group_1), (by, pair.group_2)]
+        groups |= dict.fromkeys(sides)
+        if key_of(pair) not in settled:
+            open_groups.update(sides)
+    return [group for group in groups if group not in open_groups]
+
+
 # ---------------------------------------------------------------- what the finding says
 
 
 def with_looks(
-    finding: Finding, plan: LookPlan, made: Sequence[Look], way: Sequence[JSON]
+    finding: Finding,
+    plan: LookPlan,
+    made: Sequence[Look],
+    course: Sequence[Mapping[str, JSON]],
+    stopped: str = "",
 ) -> Finding:
-    """Return *finding* with the looks that its *plan* had and that were *made*, and the *way* of
-    the deciding pair over them.
+    """Return *finding* with the looks that its *plan* had and that were *made*, the *course* of the
+    deciding pair over them, and what *stopped* the asking before it was decided.
     """
     last = made[-1]
+    early = finding.verdict in ALARMS and not last.last
     looks: dict[str, JSON] = {
         "planned": list(plan.names),
+        "unit": plan.unit,
         "made": [look.to_dict() for look in made],
         "red_budget": plan.red,
         "green_budget": GREEN,
-        "way": list(way),
-        "stopped_early": finding.verdict in ALARMS and not last.last,
+        "smallest_budget": smallest_budget(finding, plan, len(made)),
+        "way": [dict(step) for step in course],
+        "stopped_early": early,
+        "stopped": stopped,
     }
+    family = {**finding.family, "false_alarm": RED_OF_BUDGET * plan.red}
     notes = finding.notes
-    if looks["stopped_early"]:
-        notes = (*notes, "stopped early: the estimate is a little too large")
-    words = f"decided at look {last.number} of {last.of} ({last.names} names a group)"
-    if finding.verdict is Verdict.INCONCLUSIVE:
-        words = f"open after look {last.number} of {last.of} ({last.names} names a group)"
-    return replace(
+    sentence = finding.sentence
+    if stopped:
+        notes = (*notes, stopped)
+        sentence = _with_clause(
+            sentence,
+            f"{stopped.partition(':')[0]} at look {last.number} of {last.of} ({last.names} "
+            f"{plan.unit})",
+        )
+    elif last.of > 1:
+        decided = "decided"
+        if finding.verdict is Verdict.INCONCLUSIVE:
+            decided = "open"
+        sentence = _with_clause(
+            sentence,
+            f"{decided} at look {last.number} of {last.of} ({last.names} {plan.unit})",
+        )
+    if early:
+        notes = (*notes, EARLY)
+    changed = replace(
         finding,
-        sentence=f"{finding.sentence.removesuffix('.')}; {words}.",
+        sentence=sentence,
         notes=notes,
+        family=family,
         details={**finding.details, "looks": looks},
     )
+    return replace(changed, explanation=explain(changed))
+
+
+def _with_clause(sentence: str, clause: str) -> str:
+    return f"{sentence.removesuffix('.')}; {clause}."
+
+
+def smallest_budget(finding: Finding, plan: LookPlan, made: int) -> float | None:
+    """Return the smallest budget for red at which *finding*, of so many looks *made*, would have
+    been red at its last look; None where no p-value is known, or none is small enough.
+
+    Templates by themselves, which have a fifth of the level, are not part of it.
+    """
+    p_values = [pair.corrected_p_value for pair in finding.pairs if pair.verdict in ALARMS]
+    if not p_values or finding.verdict not in ALARMS:
+        return None
+    low, high = 0.0, plan.red
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        levels = nominal_levels(plan.information, middle, sides=2)
+        if min(p_values) < levels[made - 1]:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def looks_of(finding: Finding) -> dict[str, Any] | None:

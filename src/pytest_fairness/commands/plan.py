@@ -384,7 +384,6 @@ def _priced(
         "trials": row.trials,
         "shared": row.shared,
         "endpoint": name,
-        "again": row.new * row.again,
         "reply_tokens": reply,
         "requests": round(few.requests),
         "most_requests": round(most.requests),
@@ -532,9 +531,6 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     cells = dict(zip(_HEADING, _cells(tests, _HEADING), strict=True))
     items = count(_sum(tests, "items"), "test")
     trials = f"{items}, {_sum(tests, 'trials'):,} trials"
-    again = _sum(tests, "again")
-    if again:
-        trials += f", up to {again:,} more where an alarm is asked about again"
     tokens = f"{cells['tokens in']} tokens in, {cells['tokens out']} out"
     time = f"about {duration(_sum(tests, 'seconds'))}"
     lines = [f"  {trials}", f"  {cells['requests']} requests, {tokens}, {time}"]
@@ -702,17 +698,15 @@ def _assumptions(suite: dict[str, Any]) -> list[str]:
             kinds |= dict.fromkeys(design["kind"] for design in test["classes"].values())
         kind = " or ".join(kinds) or _USUAL
     lines = [
-        f"Chance of a false red at most {rounded_percent(suite['false_alarm'])}, if each test "
-        "asserts once.",
+        f"Chance of a false red at most {rounded_percent(suite['false_alarm'])}.",
         f"Assumed: replies of {lengths} tokens, as the scorers ask for; {assumed['latency']:g} s a "
         f"request, {assumed['concurrency']} in flight; {kind} outcome (numeric where a test names "
-        f"no scorer), ICC {assumed['icc']:g}, each class a family by itself; alarms are asked about "
-        "again as often as a fair system raises them. Tokens are estimated from the length of the "
-        "texts.",
+        f"no scorer), ICC {assumed['icc']:g}, each class a family by itself. Tokens are "
+        "estimated from the length of the texts.",
     ]
     if assumed.get("verbose"):
         lines.append(
-            "At most: a second sample for every test, replies as long as they may get, every "
+            "At most: every look of every test, replies as long as they may get, every "
             "strategy tried, a token a byte."
         )
     if suite["unpriced"]:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat, starmap
 from math import prod
-from typing import overload
+from typing import TypeAlias, overload
 
 from pytest_fairness.design.slugs import slugs
+from pytest_fairness.design.stages import Stages
 from pytest_fairness.design.templates import PRONOUNS, SLOTS, UNSENDABLE, Template, pronouns
 from pytest_fairness.errors import UsageError, refuse_twice
 from pytest_fairness.model import JSON, Cell
@@ -104,10 +105,15 @@ def _filled(name: str, text: str) -> dict[str, str]:
     return {**forms, PRONOUNS: f"{forms['they']}/{forms['them']}"}
 
 
+#: A protected class and one of its groups.
+Pair: TypeAlias = "tuple[str, str]"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCells(Sequence[Cell]):
     """The cells of a design by their number, all or those at ``positions``, made when they are
-    read; each is asked ``repetitions`` times, with ``parameters``.
+    read; each is asked ``repetitions`` times, with ``parameters``. ``stages`` are those that they
+    can be asked in; None where they are asked as a whole.
     """
 
     templates: tuple[Template, ...]
@@ -115,6 +121,7 @@ class LazyCells(Sequence[Cell]):
     repetitions: int
     parameters: Mapping[str, JSON]
     positions: tuple[int, ...] | None = None
+    stages: Stages | None = None
 
     @property
     @abstractmethod
@@ -166,6 +173,26 @@ class LazyCells(Sequence[Cell]):
             labels[axis.name] = axis.labels[choice]
             parts.append(axis.slugs[choice])
         return values, labels, parts
+
+    def stage(self, names: int, fewer: Mapping[Pair, int]) -> list[int]:
+        """Return the indices of the cells of the first *names* of each group (or sets of
+        candidates); of a group among *fewer*, by class and label, so many as that says.
+        """
+        kept = []
+        for index in range(len(self)):
+            number, groups = self.drawn(self.position(index))
+            most = names
+            for group in fewer.keys() & groups:
+                most = min(most, fewer[group])
+            if number <= most:
+                kept.append(index)
+        return kept
+
+    @abstractmethod
+    def drawn(self, position: int) -> tuple[int, Set[Pair]]:
+        """Return in which place of the order the name (or set of candidates) of the cell at
+        *position* was drawn, from 1, and the groups, by class and label, that it is swapped for.
+        """
 
     def __len__(self) -> int:
         if self.positions is None:

@@ -15,11 +15,21 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.axes import Axis, LazyCells, axes, check_counts, positions
+from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, conditions
 from pytest_fairness.design.slugs import join
+from pytest_fairness.design.stages import (
+    CLOSE,
+    DRAW,
+    RATES,
+    Stages,
+    base_of,
+    declared_looks,
+    largest,
+    reached,
+)
 from pytest_fairness.design.structured_answers import structured_answer
 from pytest_fairness.design.templates import (
     REQUEST,
@@ -56,13 +66,16 @@ ROLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid(LazyCells):
-    """Every combination, as a sequence of cells: templates, then context, then units."""
+    """Every combination, as a sequence of cells: templates, then context, then units, which come in
+    runs of ``group_size``, one run a combination of groups.
+    """
 
     units: tuple[Unit, ...]
     system: Template | None
     name_slot: str
     turns: tuple[Template, ...] = ()
     answer: Mapping[str, JSON] = field(default_factory=dict)
+    group_size: int = 0
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -94,12 +107,25 @@ class Grid(LazyCells):
             name=unit.cluster,
             persona=unit.persona,
             context=context,
-            attributes={**unit.attributes, **self._signal_words(template, unit)},
+            attributes={
+                **unit.attributes,
+                **self._signal_words(template, unit),
+                **self._draw(unit_at),
+            },
             system=system,
             tier=2 if system is None else 1,
             signal=unit.signal,
             signals=signals,
         )
+
+    def drawn(self, position: int) -> tuple[int, Set[Pair]]:
+        unit_at = position % len(self.units)
+        return unit_at % self.group_size + 1, self.units[unit_at].swapped.items()
+
+    def _draw(self, unit_at: int) -> dict[str, JSON]:
+        if self.stages is None:
+            return {}
+        return {DRAW: unit_at % self.group_size + 1}
 
     def _signal_words(self, template: Template, unit: Unit) -> dict[str, JSON]:
         asked = (template,) if self.system is None else (template, self.system)
@@ -188,7 +214,7 @@ class GridDesign:
         template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
         groups: Mapping[str, object] | None = None,
         persona: str | Persona | Iterable[Persona] | None = None,
-        names: int | None = None,
+        names: int | Sequence[int] | None = None,
         context: Mapping[str, object] | None = None,
         signal: str | Sequence[str] = "name",
         repetitions: int | None = None,
@@ -205,6 +231,8 @@ class GridDesign:
         """Read the arguments of the marker ``fairness_grid``, as docs/grids.md lists them; any
         keyword that is none is an axis, ``role=["nurse"]``. Raises UsageError with the mend.
         """
+        if isinstance(names, Sequence):
+            names = declared_looks(names)[-1]
         check_counts(names=names, repetitions=repetitions, sample=sample)
         if not name_slot.isidentifier():
             raise UsageError(
@@ -339,12 +367,14 @@ class DrawnGrid:
     groups and signal condition.
 
     The names of a run stand in the order of their bank, so that the beginning of each run is what
-    fewer names would have been: a stage of names is a prefix of every run.
+    fewer names would have been: a stage of names is a prefix of every run. ``base`` are the names
+    that the repetitions are reckoned for; None: all of them.
     """
 
     design: GridDesign
     units: tuple[Unit, ...]
     group_size: int
+    base: int | None = None
 
     def check(self) -> Grid:
         """Return the grid. Raises UsageError for the first fault, from what is easiest to mend."""
@@ -364,7 +394,10 @@ class DrawnGrid:
             drawn = positions(blocks, len(self.units), self.group_size, sample, seed)
             grid = replace(grid, positions=drawn)
         if self.design.repetitions is None:
-            grid = replace(grid, repetitions=_enough_repetitions(grid))
+            base = self.group_size
+            if self.base is not None:
+                base = min(self.base, base)
+            grid = replace(grid, repetitions=_enough_repetitions(grid, base))
         return grid
 
     def _whole_grid(self) -> Grid:
@@ -378,6 +411,7 @@ class DrawnGrid:
             turns=design.turns,
             answer=design.answer,
             name_slot=design.name_slot,
+            group_size=self.group_size,
             repetitions=design.repetitions or _FEWEST_REPETITIONS,
             parameters=design.parameters,
         )
@@ -442,8 +476,8 @@ class DrawnGrid:
                     raise UsageError(f"template {template.id!r}: {why}")
 
 
-def _enough_repetitions(grid: Grid) -> int:
-    """Return the repetitions that bring a group to the recommended trials."""
+def _enough_repetitions(grid: Grid, base: int) -> int:
+    """Return the repetitions that bring a group of *base* names to the recommended trials."""
     swapped: Counter[tuple[str, str]] = Counter()
     for unit in grid.units:
         swapped.update(unit.swapped.items())
@@ -451,7 +485,7 @@ def _enough_repetitions(grid: Grid) -> int:
     # matrix makes them.
     if not swapped:
         return _FEWEST_REPETITIONS
-    cells = min(swapped.values()) * len(grid) / len(grid.units)
+    cells = min(swapped.values()) * len(grid) / len(grid.units) * base / grid.group_size
     return max(_FEWEST_REPETITIONS, ceil(_RECOMMENDED_TRIALS / max(cells, 1)))
 
 
@@ -518,38 +552,56 @@ def _same_text(other: Unit, unit: Unit) -> str:
     )
 
 
-# ---------------------------------------------------------------- a second, independent sample
+# ---------------------------------------------------------------- stages
 
 
-def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
-    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are
-    left: the same number a group, at least ten (or all that *grid* has, if those are fewer).
+def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
+    """The grid with the names of its last look, and the stages that it can be asked in.
 
-    None where there are not so many, as with names of a test's own, and where names are not what
-    varies.
+    The *arguments* are those of :meth:`GridDesign.parse`; ``names=`` says the looks, else *looks*
+    does, else the kind of outcome. Samples and personas have one stage. Raises UsageError as
+    :func:`expand_grid`.
     """
-    design = replace(GridDesign.parse(**arguments), sample=None)
-    if design.personas:
-        return None
+    if arguments.get("sample") is not None or arguments.get("persona") is not None:
+        return expand_grid(**arguments)
+    names = arguments.get("names")
+    declared = declared_looks(names) or looks
+    base = base_of(declared)
+    if isinstance(names, int):
+        base = names
+    design = GridDesign.parse(**arguments)
     banks = Banks.load(arguments.get("personas_folder"))
-    used = {unit.cluster for unit in grid.units}
-    sizes = _sizes(grid.units)
-    size = min(sizes.values())
-    for more in range(size, min(size, _FEW_NAMES) - 1, -1):
-        try:
-            # A smaller number of names is the beginning of a larger one, so the rest is new.
-            wider = replace(design, names=size + more).draw(banks).check()
-        except UsageError:
-            continue
-        units = tuple(unit for unit in wider.units if unit.cluster not in used)
-        left = _sizes(units)
-        # With fewer names the positions of a sample would mean other cells.
-        same = grid.positions is None or len(units) == len(grid.units)
-        if same and left.keys() == sizes.keys() and len(set(left.values())) == 1:
-            return replace(
-                wider, units=units, positions=grid.positions, repetitions=grid.repetitions
-            )
-    return None
+    fewest, most = _names_to_draw(names, max(declared or RATES), base, design)
+
+    def draw(number: int) -> DrawnGrid:
+        return replace(design, names=number).draw(banks)
+
+    drawn = largest(draw, fewest, most)
+    if isinstance(names, int) and names > CLOSE * drawn.group_size:
+        # What there is beyond the names asked for makes no look of its own.
+        declared = (names,)
+        drawn = draw(names)
+    size = drawn.group_size
+    if declared is not None:
+        declared = reached(declared, size)
+    grid = replace(drawn, base=base).check()
+    per_name = len(grid) / len(grid.units) * grid.repetitions
+    stages = Stages(size=size, base=min(base, size), per_name=per_name, declared=declared)
+    return replace(grid, stages=stages)
+
+
+def _names_to_draw(names: object, last: int, base: int, design: GridDesign) -> tuple[int, int]:
+    """Return the fewest names a group that have to be there, and the most that the *last* look can
+    use: of looks that a test lists all, of a number that it gives that number, else as far as the
+    names reach.
+    """
+    if isinstance(names, int):
+        return names, max(names, last)
+    if names is not None:
+        return last, last
+    given = [len(values) for axis in design.classes for values in axis.values.values()]
+    most = min([last, *given])
+    return min(base, most), most
 
 
 def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
@@ -570,8 +622,3 @@ def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
             if unit.cluster and unit.cluster not in used:
                 return replace(controls, units=(unit,))
     return None
-
-
-def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:
-    """Return how many units each combination of groups has, under each signal."""
-    return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal)) for unit in units)

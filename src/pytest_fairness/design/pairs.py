@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from pytest_fairness.design.arms import Arm, arms_of
-from pytest_fairness.design.axes import Axis, LazyCells, axes, check_counts, positions
+from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
 from pytest_fairness.design.candidates import (
     CANDIDATES,
     QUALIFICATIONS,
@@ -31,6 +31,7 @@ from pytest_fairness.design.candidates import (
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Condition, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
+from pytest_fairness.design.stages import BASE, DRAW, Stages
 from pytest_fairness.design.templates import (
     REQUEST,
     Template,
@@ -212,6 +213,7 @@ class PairGrid(LazyCells):
                 "pair": " / ".join(sides),
                 "order": slate.order,
                 **_people_of(slate, shown),
+                **self._draw(number),
             },
             system=system,
             tier=_tier_of(requests),
@@ -220,6 +222,14 @@ class PairGrid(LazyCells):
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
         return Prepared(cell, steps, slate_at * self.tuples + number)
+
+    def drawn(self, position: int) -> tuple[int, Set[Pair]]:
+        return position % self.tuples + 1, frozenset()
+
+    def _draw(self, number: int) -> dict[str, JSON]:
+        if self.stages is None:
+            return {}
+        return {DRAW: number + 1}
 
     def _block(self, template: Template, slugs_of_axes: Sequence[str]) -> list[str]:
         """Return the parts of a block's id. It is the whole context: criteria and role change what
@@ -762,46 +772,31 @@ def _check_swap(scenes: Iterable[Scene], context: Mapping[str, str]) -> None:
                     )
 
 
-def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
-    """*grid*, made by ``expand_pairs(**arguments)``, with candidates that it has not used, as many
-    of each group.
+# ---------------------------------------------------------------- stages
 
-    None where there are not so many, as of those that a test gives, and where a placebo draws from
-    the same names.
+
+def staged_pairs(**arguments: Any) -> PairGrid:
+    """Every choice, with twice the sets of candidates, and the stages that it can be asked in: n
+    repetitions and 2n.
+
+    The *arguments* are those of :meth:`PairDesign.parse`. There is one stage where the candidates
+    do not reach, of a sample, and where a placebo draws from the same names. Raises UsageError as
+    :func:`expand_pairs`.
     """
-    if any(arm.placebo for arm in grid.arms):
-        return None
-    twice = 2 * grid.tuples
-    banks = Banks.load(arguments.get("personas_folder"))
-    design = PairDesign.parse(**arguments)
-    try:
-        wider = replace(design, names=twice, repetitions=twice, sample=None).draw(banks).check()
-    except UsageError:
-        return None
-    used: set[tuple[str, str | None]] = set()
-    for scene in grid.scenes:
-        for cast in scene.casts:
-            used.update((label, person.name) for label, person in cast.items())
-    scenes = []
-    for scene, others in zip(grid.scenes, wider.scenes, strict=True):
-        roster = _unused(others.casts, used, grid.tuples)
-        if roster is None:
-            return None
-        scenes.append(scene._replace(casts=_casts(roster, grid.tuples)))
-    return replace(grid, scenes=tuple(scenes))
-
-
-def _unused(
-    casts: Sequence[Mapping[str, Candidate]], used: Set[tuple[str, str | None]], number: int
-) -> dict[str, list[Candidate]] | None:
-    """*number* candidates of each group in *casts* that are not *used*; None where a group has
-    fewer, or one without a name.
-    """
-    unused: dict[str, list[Candidate]] = {}
-    for label in casts[0]:
-        people = {cast[label].name: cast[label] for cast in casts}
-        names = [name for name in people if (label, name) not in used][:number]
-        if len(names) < number or None in names:
-            return None
-        unused[label] = list(map(people.__getitem__, names))
-    return unused
+    grid = expand_pairs(**arguments)
+    if grid.positions is not None or any(arm.placebo for arm in grid.arms):
+        return grid
+    sets = grid.tuples
+    declared: tuple[int, ...] = (sets,)
+    twice = {"names": 2 * sets, "repetitions": 2 * sets * grid.repetitions}
+    if 2 * sets >= BASE:
+        try:
+            wider = expand_pairs(**{**arguments, **twice})
+        except UsageError:
+            wider = grid
+        if wider.tuples == 2 * sets and wider.fewest_names >= 2 * sets:
+            grid = wider
+            declared = sets, 2 * sets
+    per_set = len(grid) / grid.tuples / len(grid.slates) * 2 * grid.repetitions
+    stages = Stages(size=grid.tuples, base=sets, per_name=per_set, declared=declared)
+    return replace(grid, stages=stages)

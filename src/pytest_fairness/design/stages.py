@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
@@ -89,6 +89,19 @@ class Stages:
         return len(self.looks(OutcomeKind.BINARY)) == 1
 
 
+def base_of(declared: tuple[int, ...] | None) -> int:
+    """Return the names of the base design, where the looks are *declared*: 20, or the look nearest
+    below; the first of looks that all have more.
+    """
+    if declared is None:
+        return BASE
+    return max((names for names in declared if names <= BASE), default=declared[0])
+
+
+@overload
+def declared_looks(names: None) -> None: ...
+@overload
+def declared_looks(names: int | Sequence[int]) -> tuple[int, ...]: ...
 def declared_looks(names: int | Sequence[int] | None) -> tuple[int, ...] | None:
     """Return the looks that ``names=`` of a marker says: those of a list, n and 2n of a number.
     Raises UsageError.
@@ -113,16 +126,18 @@ def largest(draw: Callable[[int], G], fewest: int, most: int) -> G:
     """Return what *draw* makes of the largest number from *fewest* to *most* that it can; fewer
     names are the beginning of more. Raises the UsageError of *fewest*.
     """
-    drawn = draw(fewest)
+    try:
+        return draw(most)  # mostly there are enough
+    except UsageError:
+        drawn = draw(fewest)
     low = fewest
-    high = most + 1
+    high = most
     while high - low > 1:
-        # The largest first: mostly there are enough.
-        number = most if high == most + 1 else (low + high) // 2
+        middle = (low + high) // 2
         try:
-            drawn = draw(number)
+            drawn = draw(middle)
         except UsageError:
-            high = number
+            high = middle
         else:
-            low = number
+            low = middle
     return drawn

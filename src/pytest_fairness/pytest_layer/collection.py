@@ -15,8 +15,8 @@ import pytest
 from pytest_fairness.analysis.controls import checked_controls
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.baselines.justifications import Justification, parse
-from pytest_fairness.design.grid import expand_grid
-from pytest_fairness.design.pairs import expand_pairs
+from pytest_fairness.design.grid import expand_grid, staged_grid
+from pytest_fairness.design.pairs import expand_pairs, staged_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
@@ -128,17 +128,21 @@ def _parametrised(marker: pytest.Mark) -> list[str]:
 
 
 def expand(
-    metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve
+    metafunc: pytest.Metafunc,
+    tier: str,
+    scorers: Callable[[], Mapping[str, Any]],
+    resolve: Resolve,
+    looks: tuple[int, ...] | None,
 ) -> dict[Key, Planned]:
     """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; what it plans, a
-    design or several.
+    design or several. *looks* are those of the project, in names a group.
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
     wanted = PULLS.intersection(metafunc.fixturenames)
     problem = ""
     try:
-        designs = _designs_of(metafunc, wanted, scorers, resolve)
+        designs = _designs_of(metafunc, wanted, scorers, resolve, looks)
         planned = _alike(designs)
         _refuse_too_many_items(planned, wanted)
     except UsageError as error:
@@ -173,6 +177,7 @@ def _designs_of(
     wanted: Set[str],
     scorers: Callable[[], Mapping[str, Any]],
     resolve: Resolve,
+    looks: tuple[int, ...] | None,
 ) -> dict[str | None, Planned]:
     """The designs of the test's marker, by the protected class that each is for. Raises UsageError
     where there is none that the test can have.
@@ -190,7 +195,7 @@ def _designs_of(
             "asks for both 'trials' and 'cell'; write two tests: they share their replies"
         )
     return {
-        design_class: _planned(design, metafunc, scorers, resolve)
+        design_class: _planned(design, metafunc, scorers, resolve, looks)
         for design_class, design in _marks(marker, wanted).items()
     }
 
@@ -258,6 +263,7 @@ def _planned(
     metafunc: pytest.Metafunc,
     scorers: Callable[[], Mapping[str, Any]],
     resolve: Resolve,
+    looks: tuple[int, ...] | None,
 ) -> Planned:
     root = metafunc.config.rootpath
     folder = Path(metafunc.definition.path).parent
@@ -280,12 +286,16 @@ def _planned(
         signature_of(marker.name).bind(**marker.kwargs)
     except TypeError as error:
         raise UsageError(f"{marker.name}: {error}{_meant(marker)}") from None
+    # An item a cell has the base design: it judges no groups.
+    staged = "trials" in metafunc.fixturenames
     if marker.name == PAIRS:
-        return PlannedPairs(expand_pairs(**arguments), temperatures, arguments, resolve)
+        choices = staged_pairs(**arguments) if staged else expand_pairs(**arguments)
+        return PlannedPairs(choices, temperatures, arguments, resolve)
     judge = {}
     if ladder is not None:
         judge = {"usable": usable(ladder.scorer, scorers())}
-    return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments, **judge)
+    grid = staged_grid(looks, **arguments) if staged else expand_grid(**arguments)
+    return PlannedGrid(grid, ladder, temperatures, arguments, **judge)
 
 
 def _meant(marker: pytest.Mark) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_fairness.analysis.false_alarms import ALPHA, chance, of_session
+from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.context import RunContext, Settings
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
@@ -240,7 +240,7 @@ class TestEstimate:
     own. ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they
     are in no requests. ``configured`` are the fewest requests to the endpoint of the settings, and
     the most, if every strategy is tried; ``brought`` those to a system of the test's own, whose price
-    only the test knows. ``again``: an alarm asks a second sample. ``reply_tokens`` are those of a
+    only the test knows. ``reply_tokens`` are those of a
     usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it is known to
     judge.
     """
@@ -257,7 +257,6 @@ class TestEstimate:
     shared: int
     configured: tuple[Requests, Requests]
     brought: tuple[Requests, Requests]
-    again: bool
     reply_tokens: int
     longest_reply: int
     planned: Planned
@@ -270,14 +269,12 @@ class TestEstimate:
         return self.trials - self.shared
 
     def requests(self, *, replaced: bool) -> tuple[Requests, Requests]:
-        """Requests to be expected, the second sample as often as a fair system raises an alarm, and
-        the most.
-        """
+        """Return the requests to be expected, and the most."""
         few, most = (
             configured.plus(other, replaced)
             for configured, other in zip(self.configured, self.brought, strict=True)
         )
-        return few.plus(few, self.again * chance(self.alpha)), most.plus(most, self.again)
+        return few, most
 
 
 def estimates(
@@ -318,7 +315,6 @@ def estimates(
             shared=counted.shared,
             configured=counted.configured,
             brought=counted.brought,
-            again=counted.whole and looks_again(context.settings, planned),
             reply_tokens=min(usual, longest),
             longest_reply=longest,
             planned=planned,
@@ -441,31 +437,16 @@ def _system_of(item: pytest.Item) -> str:
     )
 
 
-def looks_again(settings: Settings, planned: Planned) -> bool:
-    """Return whether a test of *planned* asks for a second sample before an alarm stands: there are
-    names left to ask about, and nothing stands in the way of asking."""
-    asks = settings.confirm and settings.replay is None and not settings.shard
-    return asks and planned.on_other_names is not None
-
-
 def chance_of_red(
     settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]
 ) -> float:
-    """Return how often a fair system turns the session of *items* red, if each test that asks for
-    trials asserts once. Tests of one cell and tests without a design judge no groups; a test that
-    is expected to fail turns nothing red.
+    """Return how often alarms of *items* turn a session of a fair system red, at most: of those that
+    ask for the trials of a design; 0 without any.
     """
-    cellwise: Container[collection.Selection] = collection.selected_cells(items)
-    chances = []
-    for item in items:
-        key = collection.selection_of(item)
-        planned = grids.get(key[0])
-        without = any(item.get_closest_marker(mark) for mark in ("skip", "xfail"))
-        if planned is None or without or key in cellwise:
-            continue
-        again = looks_again(settings, planned)
-        chances.append(chance(collection.level_of(item) or ALPHA, confirmed=again))
-    return of_session(chances)
+    asks = any(collection.grid_key(item) in grids and marks.asks_for_trials(item) for item in items)
+    if asks:
+        return settings.session_alpha
+    return 0.0
 
 
 def _usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> int:

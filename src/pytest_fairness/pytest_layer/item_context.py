@@ -15,7 +15,8 @@ from pytest_fairness.baselines import justifications
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.context import RunContext
 from pytest_fairness.model import Finding
-from pytest_fairness.pytest_layer import collection, preflight, second_sample
+from pytest_fairness.pytest_layer import collection, preflight
+from pytest_fairness.pytest_layer.staged_trials import STAGED
 from pytest_fairness.running_test import TestContext
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.records import utc_now
@@ -26,12 +27,14 @@ class ItemContexts:
     """Makes the context of an item from the *run*.
 
     ``in_file``: the justifications of the project's file. ``session_number``: the place of this
-    session among those of the run.
+    session among those of the run. ``red``: what the assertion in a place of a test may spend on
+    red about a fair system.
     """
 
     run: RunContext
     in_file: Sequence[Justification]
     session_number: Callable[[], int]
+    red: Callable[[int, float], float]
 
     def of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """Return the context of *item*, whose assertions add to *findings*."""
@@ -45,13 +48,14 @@ class ItemContexts:
             of_session = preflight.notes_on(self.run, item, finding, scored_by)
             return [*of_session, *justifications.expired_notes(documented, finding, nodeid)]
 
-        sample: dict[str, Any] = {}
-        offered = item.stash.get(second_sample.OFFERED, None)
-        if offered is not None:
-            sample = {
-                "fresh_sample": offered.like,
-                "changed": offered.changed,
-                "confirmable": offered.possible,
+        of_trials: dict[str, Any] = {}
+        staged = item.stash.get(STAGED, None)
+        if staged is not None:
+            of_trials = {
+                "staged": staged,
+                "changed": staged.changed,
+                "red": self.red,
+                "log_look": lambda record: self.run.store.append({**record, "test": nodeid}),
             }
         return TestContext(
             test_id=labels.id,
@@ -68,7 +72,7 @@ class ItemContexts:
             scored_by=scored_by,
             notes=notes,
             seed=self.run.settings.seed,
-            **sample,
+            **of_trials,
         )
 
     def _baselines(self, item: pytest.Item, nodeid: str) -> Any:

@@ -30,6 +30,11 @@ def is_fairness_item(item: pytest.Item) -> bool:
     return item.get_closest_marker("fairness") is not None
 
 
+def asks_for_trials(item: pytest.Item) -> bool:
+    """Return whether a test asks for the trials of a design as one table."""
+    return has_design(item) and "trials" in getattr(item, "fixturenames", ())
+
+
 def has_design(node: pytest.Item) -> bool:
     """Return whether a test, or its definition, is marked with a grid."""
     return any(node.get_closest_marker(name) is not None for name in DESIGNS)

@@ -8,6 +8,7 @@ because a worker parses the original command line again and may stand in another
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 from collections.abc import Callable
@@ -57,6 +58,15 @@ def _names(text: str) -> str:
     if EVERY in names and len(names) > 1:
         raise ValueError(f"{EVERY!r} stands for every endpoint of the file: give it alone")
     return ",".join(names)
+
+
+def _looks(text: str) -> str:
+    if text == "all":
+        return text
+    looks = list(map(int, text.replace(",", " ").split()))
+    if not looks or looks[0] < 1 or any(map(operator.ge, looks, looks[1:])):
+        raise ValueError("must be names a group in rising order, as 10,20,40")
+    return ",".join(map(str, looks))
 
 
 _positive = _checked(int, lambda value: value >= 1, "must be 1 or more")
@@ -244,11 +254,11 @@ OPTIONS = (
     Option("concurrency", _positive, 16, "ini", "requests in flight at once"),
     Option("attempt_timeout", _seconds, 120.0, "ini", "seconds that one request may take, in all"),
     Option(
-        "confirm",
-        bool,
-        True,
-        "ini",
-        "judge a FLAG or FAIL again, on this sample and one on other names together",
+        "looks",
+        _looks,
+        "",
+        "both",
+        "names a group at which a grid is looked at, as 10,20,40; all: a shard asks every stage",
     ),
     Option(
         "sensitivity",
@@ -260,9 +270,16 @@ OPTIONS = (
     Option(
         "session_alpha",
         _level,
+        0.05,
+        "ini",
+        "the chance at most that alarms of grid tests turn a session of a fair system red",
+    ),
+    Option(
+        "session_tests",
+        _positive,
         None,
         "ini",
-        "fail the session on any finding below this level after Holm",
+        "tests that share fairness_session_alpha; by default those collected that ask for trials",
     ),
     Option(
         "github",

@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_fairness.analysis.choice_columns import choice_columns
-from pytest_fairness.design.grid import Grid, other_names, somebody_else
-from pytest_fairness.design.pairs import PairGrid, Prepared, Steps, other_candidates
+from pytest_fairness.design.grid import Grid, somebody_else
+from pytest_fairness.design.pairs import PairGrid, Prepared, Steps
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
 from pytest_fairness.endpoints.protocol import Endpoint, takes_conversation
@@ -167,6 +167,7 @@ class PlannedGrid:
     """
 
     tiers_by_arm: ClassVar[bool] = False
+    unit: ClassVar[str] = "names a group"
 
     grid: Grid
     ladder: Ladder | None = None
@@ -185,16 +186,6 @@ class PlannedGrid:
     def cell(self, index: int) -> Cell:
         """The cell at *index* as its design makes it, made once."""
         return self._cells.get(index, lambda: self.grid[index])
-
-    @cached_property
-    def on_other_names(self) -> PlannedGrid | None:
-        """The same with names that it has not used, for a second sample; None where there are none."""
-        if self.arguments is None:
-            return None
-        grid = other_names(self.grid, self.arguments)
-        if grid is None:
-            return None
-        return replace(self, grid=grid)
 
     @property
     def script_columns(self) -> tuple[str, ...]:
@@ -313,12 +304,10 @@ class PlannedGrid:
 class PlannedPairs:
     """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is
     of tier 1.
-
-    ``beyond`` is what the numbers of repetitions start from: texts that scrubbing makes equal must
-    not share replies.
     """
 
     tiers_by_arm: ClassVar[bool] = True
+    unit: ClassVar[str] = "sets of candidates"
     script_columns: ClassVar[tuple[str, ...]] = ()
     ladder: ClassVar[None] = None
 
@@ -326,7 +315,6 @@ class PlannedPairs:
     temperatures: tuple[float | None, ...] = ()
     arguments: Mapping[str, Any] | None = None
     resolve: Resolve | None = None
-    beyond: int = 0
     _resolved: dict[int, Endpoint] = field(default_factory=dict, compare=False, repr=False)
     _made: MadeOnce[Prepared] = field(
         default_factory=MadeOnce, init=False, compare=False, repr=False
@@ -343,19 +331,6 @@ class PlannedPairs:
     def _prepared(self, index: int) -> Prepared:
         return self._made.get(index, lambda: self.grid.prepared(index))
 
-    @cached_property
-    def on_other_names(self) -> PlannedPairs | None:
-        """The same with candidates that it has not used, for a second sample; None where there are
-        none.
-        """
-        if self.arguments is None:
-            return None
-        grid = other_candidates(self.grid, self.arguments)
-        if grid is None:
-            return None
-        beyond = self.grid.full_size * self.grid.repetitions
-        return replace(self, grid=grid, beyond=beyond)
-
     def structured(self, cell: Cell) -> Mapping[str, JSON]:  # noqa: ARG002
         """A choice names a candidate of the prompt: no form is asked for."""
         return {}
@@ -369,7 +344,7 @@ class PlannedPairs:
         for index in indices:
             prepared = self._prepared(index)
             arm = arms.get(prepared.cell.arm or "")
-            first = self.beyond
+            first = 0
             # Stand-ins of one group come to the same texts for different groups.
             if prepared.steps is not None or (arm is not None and arm.placebo):
                 first += prepared.number * self.grid.repetitions

@@ -77,7 +77,7 @@ def announcement(
         if name in asked and name in wrong and context.worker is None:
             raise pytest.UsageError(wrong[name])
     lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
-    lines += _of_alarms(chance_of_red(settings, items, grids), rows)
+    lines += _of_alarms(chance_of_red(settings, items, grids))
     paid = dict(endpoints)
     for name, endpoint in endpoints.items():
         if endpoint.simulated or name not in asked:
@@ -87,18 +87,12 @@ def announcement(
     return [*lines, *_replacements(context, items), *_remarks(grids, items)]
 
 
-def _of_alarms(chance: float, rows: Iterable[TestEstimate]) -> Iterator[str]:
-    """Yield how often a fair system turns the session red, and what an alarm asks beside *rows*."""
+def _of_alarms(chance: float) -> Iterator[str]:
+    """Yield how often alarms turn a session of a fair system red, where that is not rare."""
     if chance > RARE:
         yield (
-            "fairness: a fair system turns such a session red in about "
-            f"{rounded_percent(chance)} of runs, if each test asserts once"
-        )
-    again = sum(row.new for row in rows if row.again)
-    if again:
-        yield (
-            f"fairness: an alarm is asked about again before it stands, with up to {again:,} "
-            "trials more"
+            "fairness: alarms of its grid tests turn a session of a fair system red with a chance "
+            f"of at most {rounded_percent(chance)} (fairness_session_alpha)"
         )
 
 

@@ -34,6 +34,7 @@ from pytest_fairness.runs.conclusions import (
     ENDED,
     ENDPOINT,
     ITEM,
+    LOOKS,
     OUTCOME,
     SESSION,
     Conclusions,
@@ -142,6 +143,28 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         manifest |= {**origin, **facts}
 
     store.amend_manifest(add)
+
+
+def start_looks(context: RunContext, tests: int) -> None:
+    """Write into log and manifest what is fixed of the looks of *tests* that ask for trials: once a
+    run, whichever process is first, and before the first call. A replay repeats what the recording
+    says, and has no looks where that has none.
+    """
+    store = context.store
+    settings = context.settings
+    if "looks" in store.manifest():
+        return
+    looks: dict[str, Any] | None = {
+        "session_alpha": settings.session_alpha,
+        "tests": settings.session_tests or tests,
+        "declared": settings.looks,
+    }
+    if settings.replay is not None:
+        looks = read_manifest(settings.replay).get("looks")
+    if looks is None:
+        return
+    store.append({"type": LOOKS, "looks": looks})
+    store.amend_manifest(lambda manifest: manifest.setdefault("looks", looks))
 
 
 def number_of_session(store: RunStore, context: RunContext) -> int:
@@ -420,11 +443,6 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the "
             "shards together with pytest-fairness merge, and judge the merged run with "
             "--fairness-replay"
-        )
-    if manifest.get("replay_of_shards"):
-        notes.append(
-            "asked in shards, which ask no second sample: an alarm stands unconfirmed, and a fair "
-            "system turns a test red more often than on one machine"
         )
     if salvaged := manifest.get("salvaged_from"):
         notes.append(_salvaged(salvaged))

@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,7 @@ class FairnessSession:
         self.grids: dict[collection.Key, Planned] = {}
         self.ledger = Ledger()
         self._items: Sequence[pytest.Item] = ()
+        self.asking = 0
         self._announced: list[str] = []
         self._end = SessionEnd()
 
@@ -84,8 +85,16 @@ class FairnessSession:
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
         self.grids |= collection.expand(
-            metafunc, self.settings.tier, lambda: self.scorers.by_name, resolve
+            metafunc,
+            self.settings.tier,
+            lambda: self.scorers.by_name,
+            resolve,
+            self.settings.declared_looks,
         )
+
+    def count_asking(self, items: Sequence[pytest.Item]) -> None:
+        """Count the tests that ask for trials, before any is deselected."""
+        self.asking = sum(map(marks.asks_for_trials, items))
 
     def select(self, items: list[pytest.Item]) -> None:
         """Keep the tests that ``--fairness-test`` and ``--fairness-protected-class`` name."""
@@ -163,6 +172,7 @@ class FairnessSession:
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
         context.store.update_manifest(**facts)
+        reporting.start_looks(context, max(1, self.asking))
         if not preflight.asks_the_settings_endpoint(items, self.grids):
             reporting.note_replaced_endpoint(context)
 
@@ -249,7 +259,24 @@ class FairnessSession:
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
             firsts=() if shard else self._firsts(),
+            looks=self._looks is not None,
         )
+
+    @cached_property
+    def _looks(self) -> Mapping[str, Any] | None:
+        """Return what the run says of the looks, before the first call; None where it replays
+        a run without looks.
+        """
+        manifest = self.context.store.manifest()
+        looks: Mapping[str, Any] | None = manifest.get("looks")
+        return looks
+
+    def _red(self, place: int, alpha: float) -> float:
+        """Return what the assertion in *place* of a test may spend on red about a fair system."""
+        from pytest_fairness.analysis.looks import budget
+
+        looks = self._looks or {}
+        return budget(looks["session_alpha"], looks["tests"], place, alpha)
 
     def _firsts(self) -> list[pytest.Item]:
         """Return where several endpoints are asked, the first item of each that asks just it."""
@@ -294,6 +321,7 @@ class FairnessSession:
             run=self.context,
             in_file=self._justifications,
             session_number=lambda: self._number,
+            red=self._red,
         )
 
     @cached_property
@@ -376,12 +404,11 @@ class FairnessSession:
 
     def failures(self) -> int:
         """Count what fails the session though no test did: collected fairness tests that never
-        reported, tests that failed before and are left out or edited now, and findings below
-        ``fairness_session_alpha``.
+        reported, and tests that failed before and are left out or edited now.
         """
         if self.worker is not None:
             return 0
-        return self._unanswered() + self._alarms_of_session()
+        return self._unanswered()
 
     def _unanswered(self) -> int:
         """Count the collected tests that never reported, and those that an earlier session failed
@@ -396,15 +423,6 @@ class FairnessSession:
             return 0
         failing = {standing.judgement.test for standing in left if standing.fails}
         return len(self.ledger.missing) + len(failing)
-
-    def _alarms_of_session(self) -> int:
-        """Count the findings below ``fairness_session_alpha``, where that is set."""
-        alpha = self.settings.session_alpha
-        if alpha is None:
-            return 0
-        from pytest_fairness.analysis.false_alarms import alarms
-
-        return len(alarms(self.ledger.findings, self.ledger.outcomes, alpha))
 
     def exit_status(self, status: int) -> int:
         """*status*, with which pytest ends, unless it says too little: 1 for what :meth:`failures`

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.context import RunContext
+from pytest_fairness.context import EVERY_STAGE, RunContext
+from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
 from pytest_fairness.engine.progress import Progress
@@ -20,7 +21,7 @@ from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import JSON, Status, Trial
-from pytest_fairness.pytest_layer import collection, reporting, second_sample
+from pytest_fairness.pytest_layer import collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
@@ -30,6 +31,7 @@ from pytest_fairness.pytest_layer.plans import (
     parameters_of,
     step_systems,
 )
+from pytest_fairness.pytest_layer.staged_trials import STAGED, StagedTrials, remake_in
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
 from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes, design_of
@@ -52,6 +54,8 @@ from pytest_fairness.trials_frame import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.design.axes import Pair
+
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
@@ -66,7 +70,7 @@ class TrialSource:
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want.
     *controller* is the process that this worker works for. *firsts*: where several endpoints are
-    asked, an item of each.
+    asked, an item of each. ``looks``: assertions look; False for the replay of a run without.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class TrialSource:
         progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
+        looks: bool = True,
     ) -> None:
         self._context = context
         self._resolve = resolve
@@ -89,6 +94,7 @@ class TrialSource:
         self._progress = progress
         self._controller = controller
         self._firsts = firsts
+        self._looks = looks
         self._refused = ""
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
@@ -98,16 +104,38 @@ class TrialSource:
     def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
         planned = self._grids[collection.grid_key(item)]
+        stages = planned.grid.stages or _one_stage(planned)
+        largest = 0
 
-        def ask(planned: Planned) -> pd.DataFrame:
-            table = self._table(planned, item, system)
+        def ask(names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
+            nonlocal largest
+            table = self._table(planned, item, system, names, fewer)
+            if len(table) > largest:
+                largest = len(table)
+                item.stash[ASKED] = _asked_of(table)
             with reading_until(self._context.read_until):
                 return planned.table(table)
 
-        table = ask(planned)
-        item.stash[ASKED] = _asked_of(table)
-        second_sample.offer(item, table, planned, ask)
-        return table
+        if self._deal is not None:
+            return ask(self._stage_of_shard(stages), {})
+        if not self._looks:
+            return ask(stages.base, {})
+        staged = StagedTrials(
+            stages,
+            ask,
+            context=planned.cell(0).context,
+            remake=remake_in(item),
+            unit=planned.unit,
+        )
+        item.stash[STAGED] = staged
+        # A copy: the test may add columns to its own, which another stage would not have.
+        return staged.handed_out.copy()
+
+    def _stage_of_shard(self, stages: Stages) -> int:
+        """Return the names of the stage that a shard asks: the first, or all of them."""
+        if self._context.settings.looks == EVERY_STAGE:
+            return stages.size
+        return stages.first
 
     def cell_of(self, item: pytest.Item, system: Any, index: int) -> AnsweredCell:
         """One cell of *item*'s design. The first one asks for all that are selected: items run one
@@ -125,9 +153,20 @@ class TrialSource:
         self._skip_on_a_shard()
         return memory[index]
 
-    def _table(self, planned: Planned, item: pytest.Item, system: Any) -> pd.DataFrame:
+    def _table(
+        self,
+        planned: Planned,
+        item: pytest.Item,
+        system: Any,
+        names: int,
+        fewer: Mapping[Pair, int],
+    ) -> pd.DataFrame:
+        indices = None
+        if planned.grid.stages is not None:
+            indices = planned.grid.stage(names, fewer)
+        stage = f"{names} {planned.unit}"
         tables = []
-        for answers in self._answers(planned, item, system):
+        for answers in self._answers(planned, item, system, indices, stage):
             table = answers.table(planned, replayed=self._context.recording is not None)
             if planned.temperatures:
                 table["temperature"] = _heat(collection.selection_of(item).temperature)
@@ -143,10 +182,15 @@ class TrialSource:
             )
 
     def _answers(
-        self, planned: Planned, item: pytest.Item, system: Any, indices: Sequence[int] | None = None
+        self,
+        planned: Planned,
+        item: pytest.Item,
+        system: Any,
+        indices: Sequence[int] | None = None,
+        stage: str = "",
     ) -> Iterator[_Answers]:
-        """Yield the answers of each system that the cells of *planned* (those at *indices*) ask:
-        *system*, or one that an arm brings.
+        """Yield the answers of each system that the cells of *planned* (those at *indices*, a *stage*
+        by that name) ask: *system*, or one that an arm brings.
         """
         selection = collection.selection_of(item)
         tier = selection.tier
@@ -159,8 +203,8 @@ class TrialSource:
             _skip_where_it_cannot_be_asked(planned, tier, _prompted(endpoint, sent))
             self._note_steps(sent)
             plan = planned_trials(planned, sent, selection.temperature)
-            parts = [str(part) for part in selection[2:] if part is not None]
-            trials = self._pull(endpoint, engine, planned, plan, " ".join(parts))
+            parts = [str(part) for part in (*selection[2:], stage or None) if part is not None]
+            trials = self._pull(endpoint, engine, planned, plan, " ".join(parts), whole=bool(stage))
             yield _Answers(endpoint, sent, trials, repetitions=planned.grid.repetitions)
 
     def _note_steps(self, entries: Sequence[PlannedCell]) -> None:
@@ -179,6 +223,8 @@ class TrialSource:
         planned: Planned,
         plan: Sequence[PlannedTrial],
         part: str,
+        *,
+        whole: bool,
     ) -> list[Trial]:
         """The trials of *plan*, in its order; NOT_RUN those that another shard asks. *part* tells
         the items of one test apart, each of which asks a sample of its own.
@@ -190,7 +236,7 @@ class TrialSource:
         mine = plan
         if self._deal is not None:
             mine = [trial for trial in plan if self._deal.mine(trial)]
-        design = self._logged_design(endpoint, planned, plan, part, trials=len(mine))
+        design = self._logged_design(endpoint, planned, plan, part, whole=whole, trials=len(mine))
         if isinstance(engine, Engine):
             self._try_endpoints()
         if isinstance(engine, Replayer):
@@ -221,10 +267,10 @@ class TrialSource:
         plan: Sequence[PlannedTrial],
         part: str,
         *,
+        whole: bool,
         trials: int,
     ) -> RecordedDesign | None:
-        """Return the design that the test asks of *endpoint*, logged once a session and process;
-        None for a second sample, which belongs to no collected test and is asked as it comes.
+        """Return the design that the test asks of *endpoint*, logged once a session and process.
 
         Raises UsageError where a resumed run asked otherwise before.
         """
@@ -244,7 +290,7 @@ class TrialSource:
             templates={template.id: template.text for template in planned.grid.templates},
             seed=context.settings.seed,
             session=context.session,
-            whole=len(plan) == planned.grid.calls,
+            whole=whole,
             trials=trials,
         )
         designs = store.designs()
@@ -375,6 +421,13 @@ def _refuse_changes(changes: Sequence[str], run: str) -> None:
 
 
 # ---------------------------------------------------------------- what is asked
+
+
+def _one_stage(planned: Planned) -> Stages:
+    """Return the one stage of a design that is asked as a whole."""
+    names = max(1, planned.grid.fewest_names)
+    per_name = planned.grid.calls / names
+    return Stages(size=names, base=names, per_name=per_name, declared=(names,))
 
 
 def _by_system(entries: Iterable[PlannedCell]) -> list[list[PlannedCell]]:

@@ -61,13 +61,12 @@ def remarks(results: RunResults, folder: str = "") -> list[Remark]:
 
 
 def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
-    alarms = results.session.get("alarms") or ()
     for at, finding in enumerate(results.findings):
         maker = results.maker_of(at)
-        if finding.verdict is Verdict.PASS and at not in alarms:
+        if finding.verdict is Verdict.PASS:
             continue
         level: Level = "warning"
-        if maker.outcome in ("failed", "error") or at in alarms:
+        if maker.outcome in ("failed", "error"):
             level = "error"
         if finding.justification is not None or maker.outcome == "xfailed":
             level = "note"

@@ -231,8 +231,6 @@ def _outcome(results: RunResults) -> str:
         reasons.append(f"{words.count(failed, 'test')} of {len(results.items):,} failed")
     if results.missing:
         reasons.append(f"{words.count(len(results.missing), 'test')} never finished")
-    if alarms := len(results.session.get("alarms") or ()):
-        reasons.append(f"{words.count(alarms, 'finding')} significant across the session")
     return ", ".join(reasons) or _not_failed(results)
 
 
@@ -504,7 +502,7 @@ def session_parts(
     parts: list[Part] = [_headline(results), Facts(rows=tuple(_breakdown(results)))]
     for verdict in results.counts:
         parts += _of_verdict(results, verdict)
-    parts += [Notes(items=tuple(_unjudged(results))), *_session_alarms(results)]
+    parts += [Notes(items=tuple(_unjudged(results)))]
     if entries := results.mitigations:
         parts.append(Facts(rows=(("mitigations", answered(results, entries)),)))
     if results.missing:
@@ -631,20 +629,3 @@ def _unjudged(results: RunResults) -> Iterator[str]:
         yield f"never finished: {nodeid}"
     if len(results.missing) > MOST_MISSING:
         yield f"… and {len(results.missing) - MOST_MISSING} more"
-
-
-def _session_alarms(results: RunResults) -> Iterator[Section]:
-    """Yield the tests that fail by the level of the session alone."""
-    places = results.session.get("alarms")
-    if not places:
-        return
-    about = (
-        f"{words.count(len(places), 'finding')} whose {words.agreeing(len(places), 'test')} did not "
-        "fail"
-    )
-    why = (
-        f"the session fails at fairness_session_alpha {results.session.get('alpha')}: {about}, by "
-        "Holm over all findings:"
-    )
-    tests = (results.maker_of(place).nodeid for place in places if isinstance(place, int))
-    yield Section(heading=why, parts=(Notes(items=tuple(tests)),))

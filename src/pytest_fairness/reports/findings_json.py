@@ -16,6 +16,7 @@ from typing import Any, Self
 import msgspec
 
 from pytest_fairness.analysis import false_alarms
+from pytest_fairness.analysis.looks import looks_of
 from pytest_fairness.baselines.mitigations import Mitigation, followed_up
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import (
@@ -129,8 +130,8 @@ class RunResults:
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """Return what was adjusted across the session: method, number of findings, ``alpha`` and
-        the ``alarms`` below it.
+        """Return what holds across the session: how many findings on tables were adjusted, by which
+        method; how many look; and the chance that alarms turn it red about fair systems.
         """
         session_ = self.run.get("session")
         if isinstance(session_, Mapping):
@@ -361,7 +362,6 @@ def conclude(
     the session red.
     """
     results = RunResults.from_dict({**ledger, "schema": SCHEMA, "run": _run(run_dir, manifest)})
-    alpha = results.run["parameters"].get("session_alpha")
     outcomes = [results.maker_of(at).outcome for at in range(len(results.findings))]
     # A test that is expected to fail cannot turn the session red by its alarm.
     able = [
@@ -369,16 +369,16 @@ def conclude(
         for finding, outcome in zip(results.findings, outcomes, strict=True)
         if outcome not in ("xfailed", "xpassed", "skipped")
     ]
-    chances = [share for share in map(false_alarms.of_finding, able) if share is not None]
+    tables = [finding for finding in able if looks_of(finding) is None]
     session = {
         "method": "holm",
-        "findings": len(results.findings),
-        "alpha": alpha,
-        "alarms": false_alarms.alarms(results.findings, outcomes, alpha)
-        if isinstance(alpha, float)
-        else [],
-        "false_alarm": false_alarms.of_session(chances) if chances else None,
-        "judged_once": sum(map(false_alarms.is_judged_once, able)),
+        "findings": len(tables),
+        "alpha": results.run["parameters"].get("session_alpha"),
+        "looks": len(able) - len(tables),
+        "false_alarm_of_looks": _false_alarm(
+            [finding for finding in able if looks_of(finding) is not None]
+        ),
+        "false_alarm": _false_alarm(able),
     }
     run = {**results.run, "session": session}
     if mitigations:
@@ -389,6 +389,14 @@ def conclude(
             day = datetime.datetime.now(datetime.UTC).date()
         run["mitigations"] = followed_up(mitigations, results.named, day)
     return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
+
+
+def _false_alarm(findings: Sequence[Finding]) -> float | None:
+    """Return how often one of *findings* is red about fair systems; None where nothing is known."""
+    chances = [share for share in map(false_alarms.of_finding, findings) if share is not None]
+    if not chances:
+        return None
+    return false_alarms.of_session(chances)
 
 
 def save_results(results: RunResults, run_dir: Path) -> None:

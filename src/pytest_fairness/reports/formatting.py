@@ -344,22 +344,29 @@ def session_line(finding: Finding) -> str:
     )
 
 
-def false_alarm_line(session: Mapping[str, Any]) -> str:
-    """Return how often a fair system turns such a session red, and what to do; empty where that is
-    rare or not known.
+def false_alarm_line(session: Mapping[str, Any], *, always: bool = False) -> str:
+    """Return how often alarms turn such a session red about fair systems; empty where that is rare
+    or not known, unless it is *always* to be said.
     """
     share = session.get("false_alarm")
-    judged_once = session.get("judged_once")
-    if not isinstance(share, (int, float)) or share <= false_alarms.RARE:
+    if not isinstance(share, (int, float)) or (share <= false_alarms.RARE and not always):
         return ""
-    text = f"A fair system turns such a session red in about {rounded_percent(share)} of runs"
-    if not judged_once:
-        return f"{text}: give its tests a smaller alpha=, where that is too often."
-    return (
-        f"{text}: an alarm of {count(int(judged_once), 'finding')} cannot be asked about again "
-        "(tables, personas, names that have run out); give these a smaller alpha=, or test them "
-        "again on other data."
+    promise = ""
+    if session.get("looks"):
+        of_looks = rounded_percent(session["false_alarm_of_looks"])
+        promise = (
+            "Alarms of its grid tests turn a session of a fair system red with a chance of at most "
+            f"{of_looks}."
+        )
+    tables = int(session.get("findings") or 0)
+    if not tables:
+        return promise
+    rest = (
+        f"With the tables, baselines and other logs that it judges ({tables}), a fair system turns "
+        f"such a session red in about {rounded_percent(share)} of runs: give these a smaller "
+        "alpha=, where that is too often."
     )
+    return f"{promise} {rest}".strip()
 
 
 def controls_line(finding: Finding) -> str:
@@ -386,15 +393,10 @@ def sensitivity_line(finding: Finding) -> str:
 
 
 def reasons(finding: Finding) -> list[str]:
-    """Say, beside a FLAG or FAIL, why its alarm was not asked about again, and why a large effect
-    is no FAIL.
-    """
+    """Say, beside a FLAG or FAIL, why a large effect is no FAIL."""
     if finding.verdict not in ALARMS:
         return []
     texts = []
-    confirmation: Any = finding.details.get("confirmation") or {}
-    if why := confirmation.get("why"):
-        texts.append(f"unconfirmed: {why}")
     pair = deciding_pair(finding.pairs)
     if pair is not None and finding.verdict is Verdict.FLAG and abs(pair.effect) > _LARGE:
         texts += [f"no FAIL: {note}" for note in pair.notes]
@@ -403,9 +405,8 @@ def reasons(finding: Finding) -> list[str]:
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:
     """Return what stands beside a verdict: where the replies come from, and what was done about it."""
-    again: Any = finding.details.get("confirmation")
     tried: Any = finding.details.get("sensitivity")
-    confirmed = (again or {}).get("confirmed")
+    looks: Any = finding.details.get("looks") or {}
     judged_in = finding.details.get("judged_in")
     applies = {
         f"judged in {judged_in}, not here": bool(judged_in),
@@ -413,9 +414,8 @@ def marks(finding: Finding, outcome: str = "") -> list[str]:
         "replayed": finding.replayed,
         "justified": finding.justification is not None,
         "expected": outcome == "xfailed",
-        "confirmed": confirmed is True,
-        "not confirmed": confirmed is False,
-        "unconfirmed": again is not None and not isinstance(confirmed, bool),
+        "stopped early": bool(looks.get("stopped_early")),
+        "not asked to the end": bool(looks.get("stopped")),
         "could not have failed": bool(tried) and not tried.get("could_fail"),
     }
     return [mark for mark, applied in applies.items() if applied]

@@ -87,9 +87,6 @@ def failures(results: RunResults) -> list[Failure]:
         Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message)
         for item in red.values()
     ]
-    below = f"below the session's alpha of {results.session.get('alpha')}"
-    alarms = (at for at in results.session.get("alarms") or () if 0 <= at < len(results.findings))
-    failed += [Failure(why=below, nodeid=results.maker_of(at).nodeid, at=at) for at in alarms]
     return [*failed, *(Failure(why=NEVER_FINISHED, nodeid=nodeid) for nodeid in results.missing)]
 
 
@@ -455,7 +452,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 "groups, pairs and notes, each under the id that this page's address takes behind "
                 "its #."
             )
-        if false_alarm := formatting.false_alarm_line(results.session):
+        if false_alarm := formatting.false_alarm_line(results.session, always=True):
             parts.append(false_alarm)
     return Section(heading="Findings", id="findings", parts=tuple(parts))
 

@@ -26,6 +26,7 @@ from pytest_fairness.analysis.side_by_side import (
     changes_of,
     contrasts_of,
 )
+from pytest_fairness.design.stages import BASE, DRAW
 from pytest_fairness.errors import FairnessError, UsageError, unknown
 from pytest_fairness.model import JSON
 from pytest_fairness.runs.judgements import Judgement, judgements
@@ -233,8 +234,8 @@ class _Judged:
         with reading(folder) as reader:
             for (test, _), judgement in judgements(reader).items():
                 rows = judgement.frame()
-                if judgement.first is not None:
-                    rows = rows.iloc[: judgement.first]
+                if DRAW in rows.columns:
+                    rows = rows[rows[DRAW] <= BASE]
                 made._add(test, judgement, rows)
             keys: set[str] = set()
             for entry in made.entries:

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_fairness.analysis import analysis_called
-from pytest_fairness.analysis.confirmation import alarm_of, confirmed
 from pytest_fairness.analysis.controls import controls_of
+from pytest_fairness.analysis.looks import DROPPING, Looking, looks_of, plan_from
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
+from pytest_fairness.design.stages import DRAW
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
-from pytest_fairness.running_test import FreshSample
 from pytest_fairness.runs.conclusions import ITEM, Conclusions, sha256_of_json
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
@@ -257,7 +257,7 @@ _OF_THE_FIRST = ("seed", "replay_of", "replay_of_finished", "replay_of_shards", 
 _OF_THE_END = (FINISHED, "exit_status", "notes")
 #: Keys that repeat ``findings.json``.
 _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
-_LISTS = ("sessions", "resumed", "endpoints", "logs", "planned")
+_LISTS = ("sessions", "resumed", "endpoints", "logs", "planned", "looks")
 _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_END, *_OF_THE_TRIALS))
 #: Keys that are taken as recorded: a session that resumes the run reads them.
 AS_RECORDED = ("announced", "asked", "unasked", "salvaged_from")
@@ -316,6 +316,8 @@ def _unlike_manifest(
         "sessions": [],
         "endpoints": _unordered(conclusions.endpoints),
     }
+    if conclusions.looks:
+        expected["looks"] = conclusions.looks
     for number, facts in enumerate(manifests, 1):
         record = _begun(conclusions, number, facts)
         if record is not None:
@@ -581,7 +583,6 @@ def _analysed(
     if judgement.analysis == "baseline":
         return _against_baseline(judgement, arguments, frame, finding, approved)
     analyze = analysis_called(judgement.analysis)
-    first = judgement.first
 
     def judged(rows: pd.DataFrame, **changed: Any) -> Finding:
         outcome = {}
@@ -590,12 +591,23 @@ def _analysed(
         made: Finding = analyze(rows, **outcome, **{**arguments, **changed})
         return made
 
-    if first is None:
+    if not judgement.looks:
         return judged(frame)
-    begun = frame.iloc[:first].copy()
-    begun.attrs = dict(frame.attrs)
-    both = judged(frame, **alarm_of(judgement.analysis, judgement.arguments["alpha"]))
-    return confirmed(judged(begun), both, FreshSample(frame=None, about=judgement.about))
+    written = looks_of(finding) or {}
+    plan = plan_from(judgement.looks)
+    looking = Looking(plan, drops_groups=judgement.analysis in DROPPING)
+    for _ in written.get("made", ()):
+        if looking.ended:
+            raise StoreError("it looks on after it was decided")
+        look = looking.next_look()
+        rows = frame
+        if DRAW in frame.columns:
+            rows = frame[frame[DRAW] <= look.names]
+            rows.attrs = dict(frame.attrs)
+        looking.take(look, judged(rows, _look=look))
+    if not looking.made or not (looking.ended or written.get("stopped")):
+        raise StoreError("it says of no look that decided it")
+    return looking.conclusion(str(written.get("stopped", "")))
 
 
 def _against_baseline(
@@ -683,9 +695,6 @@ def _essence(finding: Finding) -> dict[str, Any]:
     data["family"].pop("false_alarm", None)
     for key in ("session", "sensitivity", "baseline", "judged_in"):
         data["details"].pop(key, None)
-    confirmation = data["details"].get("confirmation")
-    if isinstance(confirmation, dict) and confirmation.get("confirmed") is None:
-        del data["details"]["confirmation"]  # an alarm that could not be looked at again
     return data
 
 

@@ -25,6 +25,8 @@ from pytest_fairness.runs.reader import RunRecords
 #: Types of records: a session begins, an endpoint is first asked, a test has ended, a session has
 #: ended, and a judgement of the run that is replayed which the replay did not answer.
 SESSION, ENDPOINT, OUTCOME, ENDED, CARRIED = "session", "endpoint", "outcome", "ended", "carried"
+#: Type of the record of what is fixed of the looks before the first call.
+LOOKS = "looks"
 #: Facts of how a test ended, beside its findings.
 ITEM = ("outcome", "message", "file", "line")
 _FAILING = ("failed", "error")
@@ -67,7 +69,8 @@ class StandingJudgement:
 
 
 class Conclusions:
-    """The records of type session, endpoint, outcome, ended, judgement and carried of a *run*.
+    """The records of type session, endpoint, looks, outcome, ended, judgement and carried of a
+    *run*.
 
     ``name`` is that of the run when its last session began. Raises StoreError where a record cannot
     be read.
@@ -92,6 +95,10 @@ class Conclusions:
         self.ended: dict[int, dict[str, Any]] = {
             record["session"]: record for record in run.of_type(ENDED)
         }
+        #: What was fixed of the looks before the first call; empty of a run without looks.
+        self.looks: dict[str, Any] = {}
+        for record in run.of_type(LOOKS):
+            self.looks = record["looks"]
         self.judged = all_judgements(run)
         self.carried = [StandingJudgement.from_record(record) for record in run.of_type(CARRIED)]
 

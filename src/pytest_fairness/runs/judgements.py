@@ -35,7 +35,7 @@ _IN_LOG = frozenset(("prompt", "reply", "cost", "seconds"))
 #: Columns that any analysis reads where the table has them.
 _TRIAL = (
     "key cell template name persona first_name last_name arm tier signal repetition status error "
-    "refused undetermined"
+    "refused undetermined draw"
 )
 _READ = frozenset((*_TRIAL.split(), "cut_short", "endpoint", "model", "simulated", "replayed"))
 
@@ -72,10 +72,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
     ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``,
     ``arm_contrast`` or ``baseline``, empty for a suite's own; ``arguments`` are those of the
-    assertion, without table, outcome and scorers. ``first``: so many rows are the first sample,
-    where a second was judged with it; ``about`` says what is new about that one. ``changed``: the
-    columns of the trials that the test had changed before. ``rows`` is the number of rows,
-    ``columns`` the table, packed. ``controls`` are those that the test declares. ``finding`` is the
+    assertion, without table, outcome and scorers. ``looks``: what was fixed before the
+    first look. ``changed``: the columns of the trials that the test had changed before. ``rows`` is
+    the number of rows, ``columns`` the table, packed. ``controls`` are those that the test declares. ``finding`` is the
     finding as it was written, ``justified_by`` where the reason for its FLAG stands.
     """
 
@@ -89,8 +88,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     analysis: str = ""
     arguments: Mapping[str, Any] = {}
     outcome: ScoreFacts | None = None
-    first: int | None = None
-    about: str = ""
+    looks: Mapping[str, Any] = {}
     changed: tuple[str, ...] = ()
     rows: int = 0
     columns: str = ""
@@ -152,10 +150,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
         if not now["columns"].keys() >= set(names):
             return False
-        first = earlier.rows
-        if earlier.first is not None:
-            first = earlier.first
-        rows = _rows(before, names, first)
+        rows = _rows(before, names, earlier.rows)
         settled = Counter(row for row, status in rows if status not in _UNSETTLED)
         return not settled - Counter(row for row, _ in _rows(now, names, self.rows))
 

@@ -146,7 +146,7 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
                 endpoints.append(entry)
     first = shards[0].manifest
     return {
-        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},
+        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed", "looks")},
         "started": min(str(shard.manifest.get("started")) for shard in shards),
         FINISHED: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "settings": {**first.get("settings", {}), "shard": ""},

@@ -35,7 +35,7 @@ class _Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Stage:
     """A look at data that have grown: *step* and *scale* are the standard deviations of the path
     since the look before, and since the start; *before* is where it may stand at the look before.
     """
@@ -109,7 +109,7 @@ def nominal_levels(
     before = 0.0
     levels = []
     for share in information:
-        look = _Look(path, step=sqrt(share - before), scale=sqrt(share), sides=sides)
+        look = _Stage(path, step=sqrt(share - before), scale=sqrt(share), sides=sides)
         boundary = look.boundary(spent(budget, share) - spent(budget, before))
         levels.append(sides * _tail(boundary))
         path = look.continued(boundary)
