@@ -253,7 +253,7 @@ def test_undetermined_replies_are_unanswered() -> None:
     groups = [replace(group, n=79, undetermined=21) for group in finding.group_results]
     assert is_final(replace(finding, group_results=groups), PLAN.look(1))
     # Who was refused did answer.
-    groups = [replace(group, n=79, refused=21) for group in finding.group_results]
+    groups = [replace(group, n=70, refused=20, unscored=20) for group in finding.group_results]
     assert not is_final(replace(finding, group_results=groups), PLAN.look(1))
 
 
