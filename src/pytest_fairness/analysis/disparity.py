@@ -475,6 +475,10 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     if strata is None or layout is None:
         return []
     level = rule.alpha * TEMPLATE_ALPHA
+    # A doubt turns no test red, so a look need not divide its level: see docs/decisions/0204.
+    doubt_level = level
+    if rule.look is not None:
+        doubt_level = ALPHA * TEMPLATE_ALPHA
     names = grouping.rows.design.block_labels
     # Blocks too small to raise the alarm are tests too: each counts with p = 1.
     count = np.zeros((len(table.labels), layout.blocks))
@@ -489,7 +493,7 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     first, two = strata.means.T
     large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~too_small(first - two, first, two, rule)
     alarm = large & (over_all < level)
-    doubt = large & (within < level)
+    doubt = large & (within < doubt_level)
     surest = np.argsort(strata.p_value, kind="stable")
     raising = _surest_block(strata.pair[surest], strata.block[surest], alarm[surest])
     doubtful = _surest_block(strata.pair[surest], strata.block[surest], doubt[surest])

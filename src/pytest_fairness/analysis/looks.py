@@ -92,13 +92,16 @@ class Look:
         return not self.last and self.names < FEWEST_GREEN
 
     def after(self, finding: Finding) -> Settled:
-        """Return what is settled once this look has come to *finding*."""
+        """Return what is settled once this look has come to *finding*: what it found green, and what
+        was before and no template puts in doubt.
+        """
+        doubtful = {key_of(pair) for pair in finding.pairs if pair.reason is Reason.TEMPLATE}
         green = {
             key_of(pair)
             for pair in finding.pairs
             if pair.verdict is Verdict.PASS and not pair.alarm_only and not _idle(pair)
         }
-        return self.settled | green
+        return (self.settled | green) - doubtful
 
     def to_dict(self) -> dict[str, JSON]:
         """Return what a finding says of the look."""

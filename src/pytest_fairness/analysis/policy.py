@@ -307,10 +307,9 @@ def not_yet_green(rule: Rule, decisions: list[Decision], weak: Bools) -> list[De
 
 def kept_green(decision: Decision, key: tuple[str, str, str, str], look: Look | None) -> Decision:
     """*decision* on the pair of *key*, which stays green where an earlier look found it so and only
-    precision, or one template, is in doubt now.
+    precision is in doubt now.
     """
-    doubts = (Reason.PRECISION, Reason.TEMPLATE)
-    if look is None or key not in look.settled or decision.reason not in doubts:
+    if look is None or key not in look.settled or decision.reason is not Reason.PRECISION:
         return decision
     return Decision(Verdict.PASS, notes=(*decision.notes, SETTLED))
 
