@@ -9,10 +9,11 @@ largest of the differences of the moved group, at the level a over the pairs. A 
 are all green is asked no more. Yes/no outcomes are compared by log odds and, from 20 names, by
 points with Newcombe's interval (1998).
 
-Against simulated audits of 5 templates × 2 repetitions (``docs/looks.md``), in units of 20 names:
-fair within .1 (numbers 2 and 4 groups, approvals .5 and .9, .98), approvals .95 .2 too low; d = .5
-within .1. Left out are the variance of the error, which smooths these chances, and templates by
-themselves. Ratings, labels and narratives are reckoned as numbers.
+Against audits simulated look by look (5 templates × 2 repetitions, in units of 20 names): within .1,
+of fair systems and of d = .5 (``tests/analysis/test_expected_looks.py``). Those figures ask every
+group to the last look; where settled groups are asked no more, fair systems that approve 95 % ask
+.2 more than is said here. Left out are the variance of the error, which smooths these chances, and
+templates by themselves. Ratings, labels and narratives are reckoned as numbers.
 
 Standard library only: the controller of a session, which announces the figures, loads no numpy.
 """
@@ -26,9 +27,10 @@ from itertools import pairwise
 from math import comb, copysign, erfc, exp, log, pi, sqrt
 from statistics import NormalDist
 
-from pytest_fairness.analysis.looks import LookPlan
+from pytest_fairness.analysis.looks import GREEN, Look, LookPlan
 from pytest_fairness.design.stages import BASE, RATES, SCORES
 from pytest_fairness.model import OutcomeKind
+from pytest_fairness.statistics.spending import nominal_levels
 
 #: The margin of a verdict, and the limit of rates that are practically equal: those of the policy,
 #: whose modules load numpy.
@@ -185,7 +187,16 @@ def looks_to_pass(design: LookedDesign, share: float) -> Expectation | None:
 
 def _reach(design: LookedDesign, number: int) -> float:
     """Return how many standard errors from 0 an equal pair is green at look *number*."""
-    look = design.plan.look(number)
+    plan = design.plan
+    # The levels for red, which cost as much again, are not needed.
+    greens = nominal_levels(plan.information, GREEN, sides=1)
+    look = Look(
+        number=number,
+        of=len(plan.names),
+        names=plan.names[number - 1],
+        red=plan.red,
+        green=greens[number - 1],
+    )
     clusters = look.names * design.names_of_each
     if look.tiny or clusters < 2:
         return 0.0

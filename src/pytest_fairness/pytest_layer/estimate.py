@@ -35,7 +35,7 @@ _TOKENS_A_MESSAGE = 4
 """A message's role and separators, about; at the most 16."""
 _REPLY_TOKENS = 200
 """Tokens of a usual reply, where neither a scorer nor a parameter says fewer."""
-_PRICED_NAMES = 5
+_PRICED_NAMES = 2
 """Names a group whose cells stand for those of all names, where a design is asked in stages."""
 
 
