@@ -22,6 +22,7 @@ from pytest_fairness.errors import (
     EndpointError,
     InconclusiveWarning,
     NeverAskedError,
+    StageUnfinished,
     StoreError,
     UsageError,
 )
@@ -477,55 +478,80 @@ def _judged_by_looks(
     return _looked(assertion, test, plan, frame)
 
 
+class _Stop(Exception):
+    """What keeps a later look from being made, in words: the look before is the last."""
+
+
 def _looked(
     assertion: Assertion, test: TestContext, plan: LookPlan, only: pd.DataFrame | None = None
 ) -> tuple[Finding, _Basis]:
     """Return the finding of *assertion* by *plan*, and what it was judged from: on the stages of
     *test*, or *only* one table.
     """
-    from pytest_fairness.analysis.looks import DROPPING, Looking
+    from pytest_fairness.analysis.looks import DROPPING, Looking, look_record, trials_in
 
     looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
     stopped = ""
     while not looking.ended:
         look = looking.next_look()
-        frame = only
-        if frame is None:
-            frame, stopped = _stage_of(assertion, test, looking)
-        if frame is None:
+        try:
+            finding, basis = _judged_at(look, looking, assertion, test, only)
+        except _Stop as stop:
+            stopped = str(stop)
             break
-        arguments = {**assertion.arguments, "frame": frame}
-        finding, basis = _judged_once(assertion.analysis, arguments, look)
-        looking.take(look, finding)
+        looking.take(look, finding, trials_in(basis.frame))
         place = len(assertion.before)
-        test.log_look(_look_record(look, finding, frame, place=place, final=looking.ended))
-    finding = looking.conclusion(stopped)
+        following = ""
+        if not looking.ended:
+            following = f"{looking.next_look().names} {plan.unit}"
+        test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
+    finding = looking.conclusion(stopped, _cost_of(basis.frame))
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
 
 
-def _stage_of(
-    assertion: Assertion, test: TestContext, looking: Looking
-) -> tuple[pd.DataFrame | None, str]:
-    """Return the table of the next look of *assertion*; None, and why, where it cannot be had and an
-    earlier look stands.
-
-    Raises what keeps the first look from being made, and _UnmadeTable where only a look below the
-    base design was.
+def _judged_at(
+    look: Look,
+    looking: Looking,
+    assertion: Assertion,
+    test: TestContext,
+    only: pd.DataFrame | None,
+) -> tuple[Finding, _Basis]:
+    """Return what *look* comes to, and what it was judged from. Raises _Stop where the stage cannot
+    be asked, or its replies not be read, after a look was made.
     """
-    look = looking.next_look()
-    stage = f"{look.names} {looking.plan.unit}"
     try:
-        return test.staged.table(assertion, look.names, looking.fewer), ""
+        frame = only
+        if frame is None:
+            frame = _table_at(look, looking, assertion, test)
+        return _judged_once(assertion.analysis, {**assertion.arguments, "frame": frame}, look)
     except (BudgetError, EndpointError, StoreError) as error:
         if not looking.made:
             raise
-        return None, _why(error, stage)
+        raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
+
+
+def _table_at(
+    look: Look, looking: Looking, assertion: Assertion, test: TestContext
+) -> pd.DataFrame:
+    """Return the table of *assertion* at *look*. Raises _UnmadeTable where it cannot be made and the
+    look before is smaller than the base design.
+    """
+    try:
+        table: pd.DataFrame = test.staged.table(assertion, look.names, looking.fewer)
     except UsageError as error:
         if not looking.made:
             raise
         if looking.made[-1].names < test.staged.stages.base:
             raise _UnmadeTable from error
-        return None, _why(error, stage)
+        raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
+    return table
+
+
+def _cost_of(frame: pd.DataFrame) -> float:
+    """Return what the trials of *frame* cost in dollars, as far as that is known."""
+    if not {"key", "cost"} <= set(frame.columns):
+        return 0.0
+    return float(frame.drop_duplicates("key")["cost"].astype(float).sum())
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
@@ -550,41 +576,14 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
     return kind, MINIMUM_N[kind]
 
 
-def _look_record(
-    look: Look, finding: Finding, frame: pd.DataFrame, *, place: int, final: bool
-) -> dict[str, JSON]:
-    """Return the log's record of one look: its number and size, a digest of the cells read, p and
-    the ends of the interval of each pair, and what was decided.
-    """
-    import hashlib
-
-    cells = ""
-    if "key" in frame.columns:
-        keys = "\n".join(sorted(map(str, frame["key"])))
-        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    pairs: list[JSON] = []
-    for pair in finding.pairs:
-        ends: list[JSON] = [pair.effect_low, pair.effect_high]
-        groups: list[JSON] = [pair.group_1, pair.group_2]
-        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
-    return {
-        "type": "look",
-        "place": place,
-        **look.to_dict(),
-        "cells": cells,
-        "rows": len(frame),
-        "pairs": pairs,
-        "verdict": finding.verdict.value,
-        "decision": "stop" if final else "go on",
-    }
-
-
 def _why(error: Exception, stage: str) -> str:
     """Return what stopped the asking of a later *stage*, in words."""
     if isinstance(error, NeverAskedError):
         return f"stopped before the stage of {stage}: {error}"
     if isinstance(error, BudgetError):
         return f"stopped by the cost cap: {error}"
+    if isinstance(error, StageUnfinished):
+        return f"stopped by the deadline: {error}"
     if isinstance(error, UsageError):
         return f"stopped, because the table could not be made of more names: {error}"
     return f"stopped: {error}"

@@ -20,6 +20,7 @@ __all__ = [
     "interval",
     "listed",
     "names_in",
+    "of_confidence",
     "p_equals",
     "p_value",
     "part_of",
@@ -63,6 +64,16 @@ def rounded_percent(share: float) -> str:
 def confidence(level: float) -> str:
     """Write the confidence of an interval with three figures: ``90 %``, ``96.2 %``."""
     return f"{100 * level:.3g} %"
+
+
+def of_confidence(levels: Iterable[float], what: str = "interval") -> str:
+    """Name an interval with its confidence where all *levels* are one: ``90 % interval``, else
+    ``interval``.
+    """
+    shown = set(map(confidence, levels))
+    if len(shown) == 1:
+        return f"{shown.pop()} {what}"
+    return what
 
 
 def points(share: float | None, *, plus: bool = True) -> str:
@@ -124,6 +135,13 @@ def ratio(number: float | None) -> str:
     if number is None:
         return NOTHING
     return f"{number:.3f}"
+
+
+def dollars(amount: float) -> str:
+    """Return *amount* as money: 0.426 is $0.43, and less than a cent has four digits."""
+    if amount >= 0.01 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}"
 
 
 def interval(low: float | None, high: float | None, show: Callable[[float], str]) -> str:

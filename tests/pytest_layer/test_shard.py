@@ -89,6 +89,38 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
     assert project.results["run"]["replay_of"] == merged.name
 
 
+@pytest.mark.parametrize("looks", ["", "all"], ids=["next stage", "every stage"])
+def test_shards_ask_a_stage_or_all_of_them(
+    project: Project, capsys: pytest.CaptureFixture[str], looks: str
+) -> None:
+    """Merged, they are judged at the looks that were fixed for them: as far as was asked, or as one
+    run would have been.
+    """
+    project.write(GRID.replace("names=(20,)", "names=(10, 20)"))
+    project.run().assert_outcomes(passed=1)
+    whole = judged(project)[0][0]
+    options = []
+    if looks:
+        options = ["-o", f"fairness_looks={looks}"]
+    shards = []
+    for number in (1, 2):
+        project.run("--fairness-shard", f"{number}/2", *options).assert_outcomes(skipped=1)
+        shards.append(str(project.last))
+    trials = sum(len(records(Path(shard), "trial")) for shard in shards)
+    assert trials == {"": 80, "all": 160}[looks]
+    assert main(["merge", *shards, "--into", str(project.path / ".fairness" / "runs")]) == 0
+    capsys.readouterr()
+    project.run("--fairness-replay=last").assert_outcomes(passed=1)
+    (finding,), _ = judged(project)
+    made = [look["names"] for look in finding["details"]["looks"]["made"]]
+    if looks:
+        assert finding == whole
+        assert made == [10, 20]
+    else:
+        assert made == [10]
+        assert "stopped at look 1 of 2 (10 names a group)" in finding["sentence"]
+
+
 #: One test that the first look decides, one that needs the second, and one whose first assertion
 #: is decided before its second.
 STAGES = """

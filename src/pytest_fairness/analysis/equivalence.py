@@ -43,7 +43,7 @@ from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verd
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.words import p_equals, percent
+from pytest_fairness.words import confidence, p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +282,7 @@ def _gap(pair: PairResult, reading: Reading) -> tuple[str, str]:
         gap = f"{first} and {second} are alike on {pair.metric}"
     sure = f"TOST {p_equals(pair.p_value)}"
     if low < apart < high:
-        confidence = percent(float(str(pair.statistics["interval_confidence"])), 0)
+        level = confidence(float(str(pair.statistics["interval_confidence"])))
         ends = f"{amount(low, kind)} to {amount(high, kind)}"
-        sure = f"{confidence} interval of the difference {ends}, {sure}"
+        sure = f"{level} interval of the difference {ends}, {sure}"
     return gap, sure

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from pytest_fairness.design.stages import DRAW, Stages
-from pytest_fairness.errors import EndpointError, FairnessError, UsageError
+from pytest_fairness.errors import FairnessError, StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.running_test import (
@@ -107,8 +107,8 @@ class StagedTrials:
     def table(self, assertion: Assertion, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
         """Return the table of *assertion* at the first *names* of each group.
 
-        Raises UsageError, saying why, where it cannot be made again, and EndpointError where the
-        stage was not asked to its end.
+        Raises UsageError, saying why, where it cannot be made again, and StageUnfinished where
+        the stage was not asked to its end.
         """
         part: pd.DataFrame = assertion.arguments["frame"]
         if names == self.names and not fewer:
@@ -116,7 +116,7 @@ class StagedTrials:
         stage = self._stage(names, fewer)
         unfinished = int((stage["status"] == Status.NOT_RUN.value).sum())
         if unfinished:
-            raise EndpointError(f"{count(unfinished, 'trial')} of the stage were not run")
+            raise StageUnfinished(f"{count(unfinished, 'trial')} of the stage were not run")
         why, kept = self._as_handed_out(assertion, part)
         if why:
             return self._with_draw(self._made_again(assertion, stage, why), stage)
@@ -139,7 +139,7 @@ class StagedTrials:
         if self._remake is None:  # the base design is what was handed out
             part: pd.DataFrame = assertion.arguments["frame"]
             return part
-        made: pd.DataFrame = self._remake(assertion, stage.copy())
+        made = self._made_again(assertion, stage, "the table cannot be made of every stage")
         return self._with_draw(made, stage)
 
     def _stage(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
 
+from pytest_fairness.analysis.looks import EARLY, looks_of
 from pytest_fairness.model import ALARMS, Finding, PairResult, Verdict
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.words import listed
@@ -134,12 +135,16 @@ def _worse_alarm(before: Finding, after: Finding) -> str:
     if not larger:
         return ""
     widest = max(larger, key=lambda pair: abs(pair.effect))
-    return f"larger between {widest.group_1} and {widest.group_2}"
+    why = f"larger between {widest.group_1} and {widest.group_2}"
+    looks = looks_of(after)
+    if looks is not None and looks["stopped_early"]:
+        why += f" ({EARLY})"
+    return why
 
 
 def _has_grown(before: PairResult, after: PairResult) -> bool:
     """Return whether the effect on a pair that is no PASS has moved away from zero, so far that the
-    two 90 % intervals have no value in common.
+    two intervals have no value in common.
     """
     if after.verdict is Verdict.PASS or before.metric != after.metric:
         return False

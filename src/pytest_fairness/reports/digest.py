@@ -493,10 +493,15 @@ def _integrity_sections(results: RunResults, run_dir: Path) -> Iterator[Section]
 
 
 def session_parts(
-    results: RunResults, report: Path | str | None = None, printed: Iterable[str] = ()
+    results: RunResults,
+    report: Path | str | None = None,
+    printed: Iterable[str] = (),
+    *,
+    verbose: bool = False,
 ) -> list[Part]:
     """The end of a session: counts by verdict, each sentence, worst first, what suites have
-    *printed*, and the *report*'s path.
+    *printed*, and the *report*'s path; *verbose*: how often a fair system turns it red, also where
+    that is rare.
     """
     parts: list[Part] = [_headline(results), Facts(rows=tuple(_breakdown(results)))]
     for verdict in results.counts:
@@ -514,7 +519,7 @@ def session_parts(
         parts.append(f"cost: {cost}")
     if report is not None:
         parts.append(Printed(lines=(f"report: {report}",)))
-    if false_alarm := formatting.false_alarm_line(results.session):
+    if false_alarm := formatting.false_alarm_line(results.session, always=verbose):
         parts.append(false_alarm)
     return parts
 

@@ -8,11 +8,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pytest_fairness import model, words
+from pytest_fairness.analysis.looks import DIFFERENCE, EARLY, EFFECT, RATIO, looks_of
+from pytest_fairness.analysis.policy import LEAST_RATIO
 from pytest_fairness.analysis.sentences import FIRST_ASK
 from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
@@ -25,6 +28,7 @@ from pytest_fairness.reports.sections import (
     Columns,
     Details,
     Entry,
+    Facts,
     Link,
     Notes,
     Part,
@@ -33,7 +37,15 @@ from pytest_fairness.reports.sections import (
     facts,
     table,
 )
-from pytest_fairness.words import effect, interval, p_value, part_of, percent, ratio
+from pytest_fairness.words import (
+    effect,
+    interval,
+    of_confidence,
+    p_value,
+    part_of,
+    percent,
+    ratio,
+)
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable, Replies
@@ -47,6 +59,12 @@ _LINES = (
     Reference(value=-0.5, words="−0.5"),
     Reference(value=0.5, words="+0.5"),
 )
+_RATIOS = (
+    Reference(value=0.8, words="four fifths"),
+    Reference(value=LEAST_RATIO, words="PASS from here"),
+)
+_READ = "Lines are the intervals that each look reads. "
+_RED = "Red is a p below the level beside it. Levels allow for the looks before and after."
 _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
@@ -132,6 +150,7 @@ def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Par
     if finding.pairs:
         yield effect_chart(finding)
         yield _short(pair_table(finding, finding.pairs))
+    yield looks_section(finding)
     yield _blocks(finding)
     yield _refusals(finding)
 
@@ -342,9 +361,12 @@ def pair_table(finding: model.Finding, pairs: Sequence[model.PairResult]) -> Tab
             ),
         }
     else:
+        levels = [pair.confidence for pair in finding.pairs]
         columns |= {
             "effect d": lambda pair: effect(pair.effect),
-            "90 % interval": lambda pair: interval(pair.effect_low, pair.effect_high, effect),
+            of_confidence(levels): lambda pair: formatting.interval_at(
+                interval(pair.effect_low, pair.effect_high, effect), pair.confidence, levels
+            ),
         }
     columns |= {
         "p": lambda pair: p_value(pair.p_value),
@@ -373,7 +395,9 @@ def _blocks(finding: model.Finding) -> Part | None:
         "pair": _pair_of,
         "n": lambda row: f"{row['n_1']}, {row['n_2']}",
         "effect d": lambda row: effect(row["effect"]),
-        "90 % interval": lambda row: interval(row["effect_low"], row["effect_high"], effect),
+        _interval_of_blocks(finding): lambda row: interval(
+            row["effect_low"], row["effect_high"], effect
+        ),
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }
@@ -387,6 +411,11 @@ def _blocks(finding: model.Finding) -> Part | None:
         return Details(summary=summary, parts=(picture, figures))
     heading = f"The effect is not the same in every {finding.block}"
     return Section(heading=heading, parts=(picture, Details(summary=summary, parts=(figures,))))
+
+
+def _interval_of_blocks(finding: model.Finding) -> str:
+    """Return what the interval of an effect within a block is called: its level is the finding's."""
+    return of_confidence(pair.confidence for pair in finding.pairs)
 
 
 def _block_rows(finding: model.Finding) -> list[dict[str, Any]]:
@@ -447,6 +476,187 @@ def _examples(finding: model.Finding, examples: Examples) -> list[Part]:
         return [counted]
     summary = "Examples: what was asked and answered, by group"
     return [counted, Details(summary=summary, parts=shown)]
+
+
+# ---------------------------------------------------------------- looks
+
+
+def looks_section(finding: model.Finding) -> Section | None:
+    """Return the way of the deciding pair over the looks, as a picture with its table, and what the
+    looks took; None where a single one was planned.
+    """
+    looks = looks_of(finding)
+    if looks is None or len(looks["planned"]) < 2:
+        return None
+    chart = looks_chart(finding)
+    parts: list[Part] = []
+    if chart is not None:
+        parts.append(chart)
+    parts += [_looks_table(looks), _looks_facts(looks)]
+    return Section(heading="The looks", parts=tuple(parts))
+
+
+def looks_chart(finding: model.Finding) -> Forest | None:
+    """The deciding pair at each look, with the interval that the look reads, against what a PASS
+    needs; None where there is no such pair.
+    """
+    looks = looks_of(finding)
+    if looks is None or not looks["way"]:
+        return None
+    last: Mapping[str, Any] = looks["way"][-1]
+    pair = f"{last['group_1']} – {last['group_2']}"
+    chart = Forest(
+        title=f"{pair} at each look",
+        axis=f"{last['measure']}, {pair}",
+        rows=tuple(_row_of_look(looks, look, step) for look, step in _steps(looks) if step),
+        caption=_READ + _RED,
+    )
+    if last["measure"] == RATIO:
+        needs = "PASS needs one that begins at two thirds or above. "
+        return msgspec.structs.replace(chart, lines=_RATIOS, caption=_READ + needs + _RED)
+    if finding.assertion == "arm_reduces_disparity":
+        return msgspec.structs.replace(chart, lines=_LINES[:1], around=0.0, least=0.7, most=2.5)
+    chart = msgspec.structs.replace(
+        chart, caption=f"{_READ}PASS needs the whole of one inside the dashed lines. {_RED}"
+    )
+    if last["measure"] == DIFFERENCE:
+        margin = _margin(finding)
+        lines = (
+            Reference(value=0, solid=True),
+            Reference(value=-margin, words=f"−{margin:g}"),
+            Reference(value=margin, words=f"+{margin:g}"),
+        )
+        return msgspec.structs.replace(
+            chart, lines=lines, around=0.0, least=1.3 * margin, most=6 * margin
+        )
+    return _effects(chart.title, chart.axis, chart.rows, chart.caption)
+
+
+def _row_of_look(
+    looks: Mapping[str, Any], look: Mapping[str, Any], step: Mapping[str, Any]
+) -> ForestRow:
+    red = f"p {p_value(step['corrected_p_value'])} (red below {_level(look['red'])})"
+    return ForestRow(
+        label=f"look {look['number']}: {look['names']} {looks['unit']}",
+        value=_drawable(step["effect"]),
+        low=_drawable(step["low"]),
+        high=_drawable(step["high"]),
+        verdict=model.Verdict(step["verdict"]),
+        words=f"{_value_of_step(step)}, {red}",
+    )
+
+
+#: A look that was made, with the figures of the deciding pair there.
+_Step = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+
+
+def _steps(looks: Mapping[str, Any]) -> Iterator[_Step]:
+    """Yield each look that was made, with the step of the deciding pair there, if it has one."""
+    steps = {step["names"]: step for step in looks["way"]}
+    for look in looks["made"]:
+        yield look, steps.get(look["names"])
+
+
+def _shown_as(step: Mapping[str, Any]) -> Callable[[float], str]:
+    """Return what writes the figures of *step*."""
+    shows: dict[str, Callable[[float], str]] = {
+        RATIO: ratio,
+        DIFFERENCE: lambda value: words.signed(f"{value:+.3g}"),
+    }
+    return shows.get(step["measure"], effect)
+
+
+def _drawable(value: object) -> float | None:
+    """Return *value* as it can stand in a picture; None where it is infinite or not there."""
+    shown = model.number(value)
+    if shown is None or not math.isfinite(shown):
+        return None
+    return shown
+
+
+def _margin(finding: model.Finding) -> float:
+    """Return the margin of an equivalence, in the outcome's own unit."""
+    margins = (_statistic(pair, "margin") for pair in finding.pairs)
+    return max(filter(None, margins), default=1.0)
+
+
+def _level(level: float) -> str:
+    """``.0054``, ``.000097``: with the figures that tell small levels apart."""
+    return f"{Decimal(f'{level:.2g}'):f}".removeprefix("0")
+
+
+def _looks_table(looks: Mapping[str, Any]) -> Table:
+    """A row a look that was made: the deciding pair there, beside the levels of the look."""
+    measure = EFFECT
+    caption = "The looks, and their levels"
+    if looks["way"]:
+        last = looks["way"][-1]
+        measure = str(last["measure"])
+        pair = f"{last['group_1']} – {last['group_2']}"
+        caption = f"{pair} at each look, beside the levels of the look"
+
+    def of_pair(show: Callable[[Mapping[str, Any]], str | Entry]) -> Callable[[_Step], str | Entry]:
+        def shown(row: _Step) -> str | Entry:
+            step = row[1]
+            if step is None:
+                return words.NOTHING
+            return show(step)
+
+        return shown
+
+    columns: Columns = {
+        "look": lambda row: f"{row[0]['number']} of {row[0]['of']}",
+        str(looks["unit"]).partition(" ")[0]: lambda row: str(row[0]["names"]),
+        measure: of_pair(_value_of_step),
+        "interval": of_pair(_interval_of_step),
+        "at": lambda row: words.confidence(1 - 2 * row[0]["green"]),
+        "corrected p": of_pair(lambda step: p_value(step["corrected_p_value"])),
+        "red below": lambda row: _level(row[0]["red"]),
+        "verdict": of_pair(lambda step: Entry(verdict=model.Verdict(step["verdict"]))),
+    }
+    return table(caption, list(_steps(looks)), columns)
+
+
+def _value_of_step(step: Mapping[str, Any]) -> str:
+    value = model.number(step["effect"])
+    if value is None:
+        return words.NOTHING
+    return _shown_as(step)(value)
+
+
+def _interval_of_step(step: Mapping[str, Any]) -> str:
+    return interval(model.number(step["low"]), model.number(step["high"]), _shown_as(step))
+
+
+def _looks_facts(looks: Mapping[str, Any]) -> Facts:
+    """What the looks took, what they may spend, and how near to red the finding came."""
+    made: list[dict[str, Any]] = looks["made"]
+    planned: list[int] = looks["planned"]
+    trials = made[-1].get("trials")
+    first = made[0].get("trials")
+    calls = ""
+    if trials and first:
+        # Nobody is left out of the first look, so that it shows what the last one would take.
+        most = max(trials, round(first * planned[-1] / made[0]["names"]))
+        calls = f"{trials:,} of at most {most:,}"
+    smallest = looks["smallest_budget"]
+    early = ""
+    if looks["stopped_early"]:
+        early = EARLY.partition(": ")[2]
+    return facts(
+        {
+            "Looks planned": f"{words.listed(map(str, planned))} {looks['unit']}",
+            "Looks made": f"{len(made)} of {len(planned)}",
+            "Trials": calls,
+            "Chance of red for a fair system, at most": _level(looks["red_budget"]),
+            "Chance of green for a pair at the margin, at most": _level(looks["green_budget"]),
+            "Smallest chance at which it would have been red": (
+                "" if smallest is None else _level(smallest)
+            ),
+            "Stopped early": early,
+            "Not asked to the end": looks["stopped"],
+        }
+    )
 
 
 # ---------------------------------------------------------------- pictures
@@ -559,15 +769,14 @@ def _group_axis(finding: model.Finding) -> str:
 
 
 def effect_chart(finding: model.Finding) -> Forest | None:
-    """Each pair's effect with its 90 % interval, against no effect and the ±.2 and ±.5 of the
-    verdict.
-    """
+    """Each pair's effect with its interval, against no effect and the ±.2 and ±.5 of the verdict."""
     pairs = formatting.widest_pairs(finding.pairs, MOST_ROWS)
     if not pairs or finding.assertion in ("baseline", FOUR_FIFTHS):
         return None
     several = len({pair.metric for pair in finding.pairs}) > 1
+    intervals = of_confidence((pair.confidence for pair in finding.pairs), "intervals")
     caption = (
-        "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval "
+        f"Lines are {intervals}. Within ±0.2 an effect is trivial; PASS needs its interval "
         "within ±0.5."
     )
     if len(pairs) < len(finding.pairs):
@@ -620,7 +829,10 @@ def block_chart(finding: model.Finding) -> Forest | None:
             part=_pair_of(row),
         )
         rows.append(drawn)
-    about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
+    about = (
+        f"Lines are {_interval_of_blocks(finding)}s; outside ±0.5 an effect by itself may raise "
+        "the alarm."
+    )
     if rows:
         return _effects(
             f"Effect in each {finding.block}", _DIRECTION, tuple(rows[:MOST_ROWS]), about

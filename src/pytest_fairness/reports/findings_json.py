@@ -397,6 +397,7 @@ def conclude(
     session = {
         "method": "holm",
         "findings": len(tables),
+        "judged_once": sum(false_alarms.of_finding(finding) is not None for finding in tables),
         "alpha": results.run["parameters"].get("session_alpha"),
         "looks": len(able) - len(tables),
         "false_alarm_of_looks": _false_alarm(

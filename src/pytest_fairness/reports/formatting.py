@@ -5,7 +5,7 @@ sink does.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness import model
@@ -17,6 +17,7 @@ from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.words import (
     NOTHING,
     agreeing,
+    confidence,
     count,
     effect,
     interval,
@@ -26,6 +27,8 @@ from pytest_fairness.words import (
 )
 
 FOUR_FIFTHS = "four_fifths"
+#: The mark of a finding whose alarm ended its looks before the last.
+STOPPED_EARLY = "stopped early"
 _LARGE = 0.5
 _AT_WORST = "charged_at_worst_case"
 #: What the literal specification has a rule for.
@@ -137,9 +140,10 @@ def worse_off(finding: model.Finding) -> str:
     return (pair and pair.worse_off) or ""
 
 
-def effect_words(finding: model.Finding) -> str:
-    """The effect that decides the verdict, with its 90 % interval: ``d −0.79 (−0.98 to −0.60)``,
-    ``ratio 0.67 (…)``; as in the sentence, of the group that is worse off against the other.
+def effect_words(finding: model.Finding, levels: Sequence[float] = ()) -> str:
+    """The effect that decides the verdict, with its interval: ``d −0.79 (−0.98 to −0.60)``,
+    ``ratio 0.67 (…)``; as in the sentence, of the group that is worse off against the other. The
+    interval's level stands there where the *levels* beside it are not one.
     """
     pair = model.deciding_pair(finding.pairs)
     if pair is None:
@@ -147,7 +151,10 @@ def effect_words(finding: model.Finding) -> str:
     if finding.assertion == FOUR_FIFTHS:
         names = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
         ratio, low, high = map(number, map(pair.statistics.get, names))
-        return _with_interval(f"ratio {_ratio(ratio)}", interval(low, high, _ratio))
+        return _with_interval(
+            f"ratio {_ratio(ratio)}",
+            interval_at(interval(low, high, _ratio), pair.confidence, levels),
+        )
     if finding.assertion == "baseline":
         return f"{effect(pair.difference)} {finding.unit}".rstrip()
     about = ""
@@ -161,7 +168,23 @@ def effect_words(finding: model.Finding) -> str:
     value, low, high = pair.effect, pair.effect_low, pair.effect_high
     if pair.worse_off == pair.group_2:
         value, low, high = -value, _negated(high), _negated(low)
-    return _with_interval(f"{about}d {effect(value)}", interval(low, high, effect))
+    ends = interval_at(interval(low, high, effect), pair.confidence, levels)
+    return _with_interval(f"{about}d {effect(value)}", ends)
+
+
+def interval_at(ends: str, level: float, levels: Iterable[float]) -> str:
+    """Return the *ends* of an interval, with its *level* where the *levels* of what stands beside
+    it are not one.
+    """
+    if ends == NOTHING or len(set(map(confidence, levels))) < 2:
+        return ends
+    return f"{ends}, {confidence(level)}"
+
+
+def deciding_levels(findings: Iterable[model.Finding]) -> list[float]:
+    """Return the confidence of the interval that decides each of *findings*."""
+    deciders = (model.deciding_pair(finding.pairs) for finding in findings)
+    return [pair.confidence for pair in deciders if pair is not None]
 
 
 def _with_interval(words: str, ends: str) -> str:
@@ -353,17 +376,19 @@ def false_alarm_line(session: Mapping[str, Any], *, always: bool = False) -> str
         of_looks = rounded_percent(session["false_alarm_of_looks"])
         promise = (
             "Alarms of its grid tests turn a session of a fair system red with a chance of at most "
-            f"{of_looks}."
+            f"{of_looks}"
         )
-    tables = int(session.get("findings") or 0)
+    tables = int(session.get("judged_once") or 0)
     if not tables:
-        return promise
-    rest = (
-        f"With the tables, baselines and other logs that it judges ({tables}), a fair system turns "
-        f"such a session red in about {rounded_percent(share)} of runs: give these a smaller "
-        "alpha=, where that is too often."
+        return f"{promise}."
+    judged = f"tables, baselines and other logs that are judged as they are ({tables:,})"
+    mend = "where that is too often, give these a smaller alpha="
+    if promise:
+        return f"{promise}; with those of {judged}, about {rounded_percent(share)}: {mend}."
+    return (
+        f"Alarms of {judged} turn a session of a fair system red with a chance of about "
+        f"{rounded_percent(share)}: {mend}."
     )
-    return f"{promise} {rest}".strip()
 
 
 def controls_line(finding: model.Finding) -> str:
@@ -411,7 +436,7 @@ def marks(finding: model.Finding, outcome: str = "") -> list[str]:
         "replayed": finding.replayed,
         "justified": finding.justification is not None,
         "expected": outcome == "xfailed",
-        "stopped early": bool(looks.get("stopped_early")),
+        STOPPED_EARLY: bool(looks.get("stopped_early")),
         "not asked to the end": bool(looks.get("stopped")),
         "could not have failed": bool(tried) and not tried.get("could_fail"),
     }

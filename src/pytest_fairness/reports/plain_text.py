@@ -40,11 +40,15 @@ def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
 
 
 def summary_lines(
-    results: RunResults, report: Path | str | None = None, printed: Iterable[str] = ()
+    results: RunResults,
+    report: Path | str | None = None,
+    printed: Iterable[str] = (),
+    *,
+    verbose: bool = False,
 ) -> list[str]:
     """The end of a session, without blank lines; its paragraphs hang."""
     lines: list[str] = []
-    for part in session_parts(results, report, printed):
+    for part in session_parts(results, report, printed, verbose=verbose):
         if isinstance(part, str):
             lines += wrapped(line(part), WIDTH, "", "  ")
         else:

@@ -298,8 +298,8 @@ _VERDICTS = Facts(
     rows=(
         (
             "PASS",
-            "The 90 % interval of every effect lies inside ±0.5, so a medium difference is "
-            "excluded.",
+            "The interval of every effect (90 %; at a look, the look's own) lies inside ±0.5, so a "
+            "medium difference is excluded.",
         ),
         ("FLAG", "A significant difference of 0.2 to 0.5; it needs a documented justification."),
         ("FAIL", "A significant difference above 0.5; it needs a change and a new run."),

@@ -53,6 +53,7 @@ class _Shard:
             **{key: settings.get(key) for key in ("endpoint", "tier", "seed")},
             **{key: looks.get(key) for key in ("session_alpha", "tests", "declared")},
             "pytest-fairness": version,
+            "looks": self.manifest.get("looks"),
         }
 
 
@@ -174,13 +175,17 @@ def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, A
         endpoints += [
             entry for entry in run.manifest.get("endpoints", ()) if entry not in endpoints
         ]
+    looks = {}
+    if "looks" in first:
+        looks["looks"] = first["looks"]
     return {
-        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed", "looks")},
+        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},
         "started": min(str(run.manifest.get("started")) for run in runs),
         FINISHED: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "settings": {**first.get("settings", {}), "shard": ""},
         "endpoints": endpoints,
         "merged_from": merged,
+        **looks,
     }
 
 
