@@ -162,26 +162,19 @@ def _unlike(
 
 
 def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, Any]:
-    merged = []
-    endpoints = list[Any]()
-    number = 1
-    for shard in runs:
-        for entry in shard.manifest.get("merged_from", ()):
-            merged.append(entry)
-            number = max(number, entry.get("stage", 1) + 1)
-        for name in shard.reader.logs:
-            writer = _writer(shard, writer_of(name), number)
-            insert_records(connection, writer, map(body_of, shard.reader.lines(name)))
-        about = {
-            key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)
-        }
-        logs = {"logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes}
-        if shard.part:
-            merged.append({**about, **logs, "stage": number})
-        for entry in shard.manifest.get("endpoints", ()):
-            if entry not in endpoints:
-                endpoints.append(entry)
     first = runs[0].manifest
+    merged = list(first.get("merged_from", ()))
+    stage = 1 + max((entry.get("stage", 1) for entry in merged), default=0)
+    endpoints = list[Any]()
+    for run in runs:
+        for name in run.reader.logs:
+            writer = _writer(run, writer_of(name), stage)
+            insert_records(connection, writer, map(body_of, run.reader.lines(name)))
+        if run.part:
+            merged.append({**_origin(run), "stage": stage})
+        endpoints += [
+            entry for entry in run.manifest.get("endpoints", ()) if entry not in endpoints
+        ]
     looks = {}
     if "looks" in first:
         looks["looks"] = first["looks"]
@@ -194,6 +187,14 @@ def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, A
         "merged_from": merged,
         **looks,
     }
+
+
+def _origin(shard: _Shard) -> dict[str, Any]:
+    """Return what the merged run says of *shard*."""
+    keys = ("id", "shard", "command", "started", FINISHED)
+    about = {key: shard.manifest.get(key) for key in keys}
+    logs = msgspec.to_builtins(shard.reader.logs)
+    return {**about, "logs": logs, "notes": shard.reader.notes}
 
 
 def _writer(run: _Shard, writer: str, number: int) -> str:
