@@ -20,11 +20,13 @@ from pathlib import Path
 
 import msgspec
 
+from pytest_fairness.analysis.looks import looks_of
 from pytest_fairness.reports.charts import Chart, standalone
 from pytest_fairness.reports.finding_sections import (
     block_chart,
     effect_chart,
     group_chart,
+    looks_chart,
     refusal_chart,
 )
 from pytest_fairness.reports.findings_json import read_results
@@ -61,6 +63,11 @@ def drawn(
     folders = run_folders(project / ".fairness" / "runs")
     results = read_results(folders[-1])
     (finding,) = results.findings
+    # The run that was asked for longest has the longest way over the looks.
+    looked = max(
+        (finding for folder in folders for finding in read_results(folder).findings),
+        key=lambda finding: len(looks_of(finding)["way"]),
+    )
     (trend,) = map(chart, trends(read_runs(folders).runs))
     rows = [
         msgspec.structs.replace(row, label=f"run {number}")
@@ -70,6 +77,7 @@ def drawn(
         "groups": group_chart(finding, JudgedTables(folders[-1]).of(results, 0)),
         "effects": effect_chart(finding),
         "templates": block_chart(finding),
+        "looks": looks_chart(looked),
         "refusals": refusal_chart(finding),
         "trend": msgspec.structs.replace(trend, rows=tuple(rows)),
     }

@@ -59,6 +59,10 @@ class EndpointError(FairnessError):
     """The system under test could not be asked, or its answer could not be read."""
 
 
+class StageUnfinished(EndpointError):
+    """The deadline passed before a stage of a design was asked to its end."""
+
+
 class BudgetError(FairnessError):
     """The cost cap was reached, or a price that the cap needs is not known."""
 

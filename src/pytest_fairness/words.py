@@ -16,13 +16,16 @@ __all__ = [
     "effect",
     "effect_size",
     "enumerated",
+    "first_few",
     "interval",
     "listed",
     "names_in",
+    "of_confidence",
     "p_equals",
     "p_value",
     "part_of",
     "percent",
+    "percents",
     "points",
     "ratio",
     "rounded_percent",
@@ -45,6 +48,11 @@ def percent(share: float | None, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def percents(low: float, high: float, digits: int = 1) -> str:
+    """Write an interval of shares in percent: ``12.5 to 20.0 %``."""
+    return f"{100 * low:.{digits}f} to {percent(high, digits)}"
+
+
 def rounded_percent(share: float) -> str:
     """Write a share with two figures: ``14 %``, ``1.3 %``."""
     digits = 1
@@ -58,11 +66,23 @@ def confidence(level: float) -> str:
     return f"{100 * level:.3g} %"
 
 
-def points(share: float | None) -> str:
-    """Write a difference of shares in percentage points: ``+12.5``."""
+def of_confidence(levels: Iterable[float], what: str = "interval") -> str:
+    """Name an interval with its confidence where all *levels* are one: ``90 % interval``, else
+    ``interval``.
+    """
+    shown = set(map(confidence, levels))
+    if len(shown) == 1:
+        return f"{shown.pop()} {what}"
+    return what
+
+
+def points(share: float | None, *, plus: bool = True) -> str:
+    """Write a difference of shares in percentage points: ``+12.5``; without *plus*, ``12.5``."""
     if share is None:
         return NOTHING
-    return signed(f"{100 * share:+.1f}")
+    if plus:
+        return signed(f"{100 * share:+.1f}")
+    return signed(f"{100 * share:.1f}")
 
 
 def effect(number: float | None) -> str:
@@ -162,3 +182,16 @@ def enumerated(items: Sequence[str], most: int = 3) -> str:
     if len(items) == 1:
         return items[0]
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def first_few(items: Sequence[str], most: int = 3, mark: str = ";") -> str:
+    """Write the first of *items*, and how many more there are: ``a; b; c; and 4 more``.
+
+    Between commas as *mark*: ``a, b, c and 4 more``.
+    """
+    shown = f"{mark} ".join(items[:most])
+    if len(items) <= most:
+        return shown
+    if mark == ";":
+        shown += mark
+    return f"{shown} and {len(items) - most} more"

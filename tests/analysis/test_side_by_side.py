@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from scipy import stats
 
 from pytest_fairness.analysis.side_by_side import SharedCells, SideChange, changes_of, contrasts_of
+from pytest_fairness.commands.compare import COLUMNS
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Reason
 from pytest_fairness.scorers.outcome import outcome_of
@@ -78,6 +80,23 @@ def turned(frame: pd.DataFrame) -> pd.DataFrame:
     """The second side first."""
     half = len(frame) // 2
     return pd.concat([frame.iloc[half:], frame.iloc[:half]], ignore_index=True)
+
+
+def test_a_gap_that_an_alarm_ended_early_says_so() -> None:
+    """In the sentence, and beside the gap of that side in the table of the command."""
+    frame = sides(np.random.default_rng(3), 1.4, 0.2)
+    (plain,) = changes(frame)
+    assert "stopped early" not in plain.sentence
+    early = replace(plain, early=("b",))
+    assert early.sentence == (
+        f"{plain.sentence.removesuffix('.')}; on b stopped early: the estimate is a little too "
+        "large."
+    )
+    before, after = (COLUMNS[name].words for name in ("before", "after"))
+    assert before is not None
+    assert after is not None
+    assert before(early) == plain.amount(plain.before)
+    assert after(early) == f"{plain.amount(plain.after)} (stopped early)"
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["names of one group", "personas in both"])

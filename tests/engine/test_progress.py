@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 
-from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.progress import Progress, looks_in_words, standing_of
 from pytest_fairness.model import Status, Trial
+from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import EngineMaker
 
@@ -75,6 +76,51 @@ def test_the_line_shows_cost_refusals_failures_and_time_left() -> None:
         "1:06:38 left"
     )
     assert progress.line() == expected
+
+
+def look(test: str, number: int, following: str = "", place: int = 0) -> dict[str, object]:
+    """The record of a look at three planned ones."""
+    decision = "go on" if following else "stop"
+    return {
+        "test": test, "place": place, "number": number, "of": 3, "decision": decision,
+        "next": following,
+    }  # fmt: skip
+
+
+def test_the_line_names_the_look_and_counts_what_is_decided() -> None:
+    """The look that is due, of the test that asks or else of the last one; a test is decided when
+    all its assertions are. It holds for all that is asked until another is named.
+    """
+    first = look("a", 1, "20 names a group")
+    assert looks_in_words([], 4) == ""
+    assert looks_in_words([first], 4) == "look 2 of 3: 20 names a group; 0 of 4 tests decided"
+    several = [first, look("b", 1), look("c", 1), look("a", 2, "40 names a group", place=1)]
+    two_decided = "look 3 of 3: 40 names a group; 2 of 4 tests decided"
+    assert looks_in_words(several, 4) == two_decided
+    assert looks_in_words(several, 4, test="b") == "2 of 4 tests decided"
+    assert looks_in_words([*several, look("a", 2)], 4, test="d") == "2 of 4 tests decided"
+    decided = [*several, look("a", 2), look("a", 3, place=1)]
+    assert looks_in_words(decided, 1) == "1 of 1 test decided"
+    clock = Clock()
+    progress = Progress(io.StringIO(), clock=clock)
+    progress.name_look(f"{two_decided}\x1b[2J")
+    progress.begin(60, "gpt")
+    clock.now += 1
+    progress.advance(trial())
+    assert progress.line() == f"gpt: 1/60 trials, 1.0/s, 0:59 left, {two_decided}?[2J"
+    assert [*progress.each("read", 1, "x")] == ["x"]
+    assert "look" not in progress.line()
+
+
+def test_what_all_workers_look_at_is_read_from_the_run(store: RunStore) -> None:
+    """The look that is due, and how many of the session's tests are decided."""
+    store.update_manifest(looking=3)
+    assert standing_of(store).looks == ""
+    for record in (look("a", 1), look("b", 1, "20 names a group")):
+        store.append({"type": "look", **record})
+    store.flush()
+    line = standing_of(store).line(1.0)
+    assert line.endswith("look 2 of 3: 20 names a group; 1 of 3 tests decided")
 
 
 def test_a_hostile_label_cannot_move_the_cursor() -> None:

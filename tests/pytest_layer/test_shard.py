@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_fairness.cli import main
 from tests.conftest import MODES
+from tests.support.runs import records
 
 from .conftest import BIASED, GRID, MODELS, Project, shown
 
@@ -55,8 +57,7 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
     findings are exactly those of an unsharded run, in one process or in workers. No trial is asked
     by two shards, and their numbers differ by one at the most."""
     project.write(PROJECT, BIASED)
-    once = ("-o", "fairness_confirm=false")
-    options = ("--fairness-endpoint", "planted", *once)
+    options = ("--fairness-endpoint", "planted")
     project.run(*options).assert_outcomes(failed=2, passed=11)
     whole, all_keys = judged(project), keys(project)
 
@@ -81,12 +82,41 @@ def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFi
 
     # As it is printed: a path that stood alone would be taken for a test's when pytest looks for
     # the root directory.
-    project.run(*once, *printed.rpartition("pytest ")[2].split()).assert_outcomes(
-        failed=2, passed=11
-    )
+    project.run(*printed.rpartition("pytest ")[2].split()).assert_outcomes(failed=2, passed=11)
     assert judged(project) == whole
     assert project.results["run"]["replay_of"] == merged.name
-    assert any("ask no second sample" in note for note in project.results["run"]["notes"])
+
+
+@pytest.mark.parametrize("looks", ["", "all"], ids=["next stage", "every stage"])
+def test_shards_ask_a_stage_or_all_of_them(
+    project: Project, capsys: pytest.CaptureFixture[str], looks: str
+) -> None:
+    """Merged, they are judged at the looks that were fixed for them: as far as was asked, or as one
+    run would have been.
+    """
+    project.write(GRID.replace("names=(20,)", "names=(10, 20)"))
+    project.run().assert_outcomes(passed=1)
+    whole = judged(project)[0][0]
+    options = []
+    if looks:
+        options = ["-o", f"fairness_looks={looks}"]
+    shards = []
+    for number in (1, 2):
+        project.run("--fairness-shard", f"{number}/2", *options).assert_outcomes(skipped=1)
+        shards.append(str(project.last))
+    trials = sum(len(records(Path(shard), "trial")) for shard in shards)
+    assert trials == {"": 80, "all": 160}[looks]
+    assert main(["merge", *shards, "--into", str(project.path / ".fairness" / "runs")]) == 0
+    capsys.readouterr()
+    project.run("--fairness-replay=last").assert_outcomes(passed=1)
+    (finding,), _ = judged(project)
+    made = [look["names"] for look in finding["details"]["looks"]["made"]]
+    if looks:
+        assert finding == whole
+        assert made == [10, 20]
+    else:
+        assert made == [10]
+        assert "stopped at look 1 of 2 (10 names a group)" in finding["sentence"]
 
 
 @pytest.mark.parametrize("share", ["3/2", "0/2", "half"])

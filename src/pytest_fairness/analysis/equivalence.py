@@ -43,7 +43,7 @@ from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verd
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.words import p_equals, percent
+from pytest_fairness.words import confidence, p_equals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,8 +114,8 @@ def analyze_equivalence(
             low=table.low[:, :1],
             high=table.high[:, :1],
             effect_names=table.effect_names[:1],
-            p_value=table.beside["difference_p_value"],
-            beside={**table.beside, "tost": table.p_value},
+            p_value=table.figures["difference_p_value"],
+            figures={**table.figures, "tost": table.p_value},
         )
 
     metric = rows.measure()
@@ -180,7 +180,7 @@ def analyze_equivalence(
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
-    tost = table.beside["tost"]
+    tost = table.figures["tost"]
     on = np.where(table.single, "rows", "cluster means").astype(object)
     tested = ~np.isnan(tost)
     p_value = np.nan_to_num(tost, nan=1.0)
@@ -193,7 +193,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         "df": table.df,
         "difference_corrected_p_value": table.corrected,
         **{
-            name: table.beside[name]
+            name: table.figures[name]
             for name in ("margin", "p_lower", "p_upper", "difference_p_value")
         },
     }
@@ -203,7 +203,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         p_row=np.where(tested, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
-        beside={
+        figures={
             "n_1": n_1,
             "n_2": n_2,
             **{name: np.where(tested, column, np.nan) for name, column in columns.items()},
@@ -282,7 +282,7 @@ def _gap(pair: PairResult, reading: Reading) -> tuple[str, str]:
         gap = f"{first} and {second} are alike on {pair.metric}"
     sure = f"TOST {p_equals(pair.p_value)}"
     if low < apart < high:
-        confidence = percent(float(str(pair.statistics["interval_confidence"])), 0)
+        level = confidence(float(str(pair.statistics["interval_confidence"])))
         ends = f"{amount(low, kind)} to {amount(high, kind)}"
-        sure = f"{confidence} interval of the difference {ends}, {sure}"
+        sure = f"{level} interval of the difference {ends}, {sure}"
     return gap, sure

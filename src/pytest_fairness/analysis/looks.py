@@ -10,12 +10,14 @@ Standard library only: the controller of a session, which announces the looks, l
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.design.stages import BASE
+from pytest_fairness.design.stages import BASE, base_of
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -39,6 +41,9 @@ NOTHING_TO_REDUCE = "nothing to reduce"
 """Begins the note on a pair of an arm that had no disparity: what did not shrink is not settled."""
 RED_OF_BUDGET = 1.26
 """A fair audit is red in up to so many times its budget: templates add a fifth, t at 10 names 5 %."""
+EFFECT = "effect d"
+RATIO = "impact ratio"
+DIFFERENCE = "difference"
 EARLY = "stopped early: the estimate is a little too large"
 _HALVINGS = 20
 DROPPING = ("disparity",)
@@ -196,17 +201,21 @@ class Looking:
         self.fewer: dict[tuple[str, str], int] = {}
         self._drops_groups = drops_groups
         self._findings: list[Finding] = []
+        self._trials: list[int | None] = []
         self._settled: Settled = frozenset()
 
     def next_look(self) -> Look:
         """Return the look to make."""
         return self.plan.look(len(self.made) + 1, self._settled)
 
-    def take(self, look: Look, finding: Finding) -> None:
-        """Take what *look* came to: it ends the looks, or settles some of the pairs."""
+    def take(self, look: Look, finding: Finding, trials: int | None = None) -> None:
+        """Take what *look* came to on so many *trials*: it ends the looks, or settles some of the
+        pairs.
+        """
         widened = bool(self._findings) and finding.kind is not self._findings[-1].kind
         self.made.append(look)
         self._findings.append(finding)
+        self._trials.append(trials)
         self.ended = is_final(finding, look)
         self._settled = look.after(finding)
         if widened:  # what an earlier look found green was another outcome
@@ -221,7 +230,29 @@ class Looking:
         kept the next from being made.
         """
         finding = self._findings[-1]
-        return with_looks(finding, self.plan, self.made, self._course(finding), stopped)
+        return with_looks(
+            finding,
+            self.plan,
+            self.made,
+            self._course(finding),
+            stopped,
+            trials=self._trials,
+            base=self._base(),
+        )
+
+    def _base(self) -> list[dict[str, JSON]]:
+        """Return the figures of each pair at the look of the base design, which comparisons over
+        time read; none where that is the last look made.
+        """
+        base = base_of(self.plan.names)
+        places = [place for place, look in enumerate(self.made) if look.names <= base]
+        place = max(places, default=0)
+        if place == len(self.made) - 1:
+            return []
+        return [
+            {"metric": pair.metric, **_figures(self.made[place], pair, by_margin=False)}
+            for pair in self._findings[place].pairs
+        ]
 
     def _course(self, finding: Finding) -> list[dict[str, JSON]]:
         """Return the effect of the deciding pair with its interval at each look."""
@@ -238,16 +269,89 @@ class Looking:
 
 def _step(look: Look, pair: PairResult) -> dict[str, JSON]:
     return {
+        **_figures(look, pair),
+        "corrected_p_value": red_p_value(pair),
+        "red": look.red,
+        "green": look.green,
+        "verdict": pair.verdict.value,
+    }
+
+
+def _figures(look: Look, pair: PairResult, *, by_margin: bool = True) -> dict[str, JSON]:
+    """Return the figure of *pair* that a verdict is decided by at *look*, with its interval;
+    without *by_margin* the effect of what is held against a margin.
+    """
+    measure, value, low, high = _decided_by(pair)
+    if measure == DIFFERENCE and not by_margin:
+        measure, value, low, high = EFFECT, pair.effect, pair.effect_low, pair.effect_high
+    return {
         "names": look.names,
         "group_1": pair.group_1,
         "group_2": pair.group_2,
-        "effect": to_json(pair.effect),
-        "low": pair.effect_low,
-        "high": pair.effect_high,
+        "measure": measure,
+        "effect": to_json(value),
+        "low": to_json(low),
+        "high": to_json(high),
         "confidence": pair.confidence,
-        "corrected_p_value": pair.corrected_p_value,
-        "red": look.red,
-        "verdict": pair.verdict.value,
+    }
+
+
+def _decided_by(pair: PairResult) -> tuple[str, JSON, JSON, JSON]:
+    """Return what decides on *pair*, its value and the ends of its interval: the impact ratio, the
+    difference that a margin is given for, or else the effect.
+    """
+    known = pair.statistics
+    if "impact_ratio" in known:
+        ends = known.get("clustered_impact_ratio_low"), known.get("clustered_impact_ratio_high")
+        return RATIO, known["impact_ratio"], *ends
+    if "margin" in known:
+        return DIFFERENCE, pair.difference, known.get("interval_low"), known.get("interval_high")
+    return EFFECT, pair.effect, pair.effect_low, pair.effect_high
+
+
+def red_p_value(pair: PairResult) -> float:
+    """Return the corrected p-value of *pair* that is held against the level for red: of an
+    equivalence that of a difference.
+    """
+    p = pair.statistics.get("difference_corrected_p_value")
+    if isinstance(p, float):
+        return p
+    return pair.corrected_p_value
+
+
+def trials_in(frame: Any) -> int | None:
+    """Return how many trials *frame* holds, a choice once; None where it does not say."""
+    if "key" in frame.columns:
+        return int(frame["key"].nunique())
+    return None
+
+
+def look_record(
+    look: Look, finding: Finding, frame: Any, *, place: int, following: str
+) -> dict[str, JSON]:
+    """Return the log's record of one look: its number and size, a digest of the cells read, p and
+    the ends of the interval of each pair, and what was decided. *following* names the size of the
+    next look; empty where nothing more is asked.
+    """
+    cells = ""
+    if "key" in frame.columns:
+        keys = "\n".join(sorted(map(str, frame["key"])))
+        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    pairs: list[JSON] = []
+    for pair in finding.pairs:
+        ends: list[JSON] = [pair.effect_low, pair.effect_high]
+        groups: list[JSON] = [pair.group_1, pair.group_2]
+        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
+    return {
+        "type": "look",
+        "place": place,
+        **look.to_dict(),
+        "cells": cells,
+        "rows": len(frame),
+        "pairs": pairs,
+        "verdict": finding.verdict.value,
+        "decision": "go on" if following else "stop",
+        "next": following,
     }
 
 
@@ -275,20 +379,27 @@ def with_looks(
     made: Sequence[Look],
     course: Sequence[Mapping[str, JSON]],
     stopped: str = "",
+    *,
+    trials: Sequence[int | None] = (),
+    base: Sequence[Mapping[str, JSON]] = (),
 ) -> Finding:
-    """Return *finding* with the looks that its *plan* had and that were *made*, the *course* of the
-    deciding pair over them, and what *stopped* the asking before it was decided.
+    """Return *finding* with the looks that its *plan* had and that were *made*, the *trials* read
+    at each, the *course* of the deciding pair over them, the figures of all pairs at the *base*
+    design, and what *stopped* the asking before it was decided.
     """
     last = made[-1]
     early = finding.verdict in ALARMS and not last.last
     looks: dict[str, JSON] = {
         "planned": list(plan.names),
         "unit": plan.unit,
-        "made": [look.to_dict() for look in made],
+        "made": [
+            {**look.to_dict(), "trials": number} for look, number in zip_longest(made, trials)
+        ],
         "red_budget": plan.red,
         "green_budget": GREEN,
         "smallest_budget": smallest_budget(finding, plan, len(made)),
         "way": [dict(step) for step in course],
+        "base": [dict(figures) for figures in base],
         "stopped_early": early,
         "stopped": stopped,
     }
@@ -332,7 +443,7 @@ def smallest_budget(finding: Finding, plan: LookPlan, made: int) -> float | None
 
     Templates by themselves, which have a fifth of the level, are not part of it.
     """
-    p_values = [pair.corrected_p_value for pair in finding.pairs if pair.verdict in ALARMS]
+    p_values = [red_p_value(pair) for pair in finding.pairs if pair.verdict in ALARMS]
     if not p_values or finding.verdict not in ALARMS:
         return None
     low, high = 0.0, plan.red
@@ -352,3 +463,12 @@ def looks_of(finding: Finding) -> dict[str, Any] | None:
     if isinstance(looks, dict):
         return looks
     return None
+
+
+def stopped_early(looks: Mapping[str, Any] | None) -> bool:
+    """Return whether an alarm ended these *looks* before the last, at one within the base design: a
+    figure of that design is a little too large. False without looks.
+    """
+    if not looks or not looks["stopped_early"]:
+        return False
+    return bool(looks["made"][-1]["names"] <= base_of(tuple(looks["planned"])))

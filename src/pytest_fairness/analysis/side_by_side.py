@@ -18,6 +18,7 @@ import numpy as np
 
 from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
 from pytest_fairness.analysis.favourable import read_decisions
+from pytest_fairness.analysis.looks import EARLY
 from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
@@ -36,7 +37,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
-from pytest_fairness.words import p_equals, percent
+from pytest_fairness.words import enumerated, p_equals, percent, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ class SharedCells:
 
     ``frame`` has the rows of the first side and then, in the same order, their counterparts of the
     second; ``outcome`` is that of all rows (:class:`~pytest_fairness.scorers.outcome.Outcome`),
-    None for choices.
+    None for choices. ``early`` are the sides on which an alarm ended the asking before its plan did.
     """
 
     sides: tuple[str, str]
@@ -62,6 +63,7 @@ class SharedCells:
     arguments: Mapping[str, Any]
     frame: pd.DataFrame
     outcome: Any = None
+    early: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,8 @@ class SideChange:
     with what the 90 % intervals of the change and of the total leave open, ``size_low`` to
     ``size_high``. ``mean_before`` and ``mean_after`` are the mean outcomes over all groups,
     ``mean_low`` to ``mean_high`` the 95 % interval of their change; it bears on no verdict.
-    ``units`` (of the smaller group) are what the intervals generalise over.
+    ``units`` (of the smaller group) are what the intervals generalise over. ``early`` are the sides
+    on which an alarm ended the asking early, so that the gap there is a little too large.
     """
 
     sides: tuple[str, str]
@@ -113,6 +116,7 @@ class SideChange:
     mean_after: float | None = None
     mean_low: float | None = None
     mean_high: float | None = None
+    early: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -195,6 +199,8 @@ class SideChange:
         head = heads.get(self.became, f"{self.fairer} is fairer than {other} {on}")
         if self.needs:
             sure += f"; it takes {self.needs}"
+        if self.early:
+            sure += f"; on {enumerated(self.early)} {EARLY}"
         return f"{head}: {gap}, {sure}."
 
     def amount(self, value: float | None, *, signed: bool = False) -> str:
@@ -205,7 +211,7 @@ class SideChange:
             return "–"
         value += 0.0  # a zero has no sign
         if self.kind in RATES:
-            text = f"{100 * value:.1f}".replace("-", "−")
+            text = points(value, plus=False)
         else:
             text = amount(value, self.kind)
         if signed and value > 0:
@@ -377,6 +383,7 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     total = cells.sum(axis=1)
     facts: dict[str, Any] = {
         "sides": contrast.cells.sides,
+        "early": contrast.cells.early,
         "test": contrast.cells.test,
         "outcome": data.reading.name,
         "kind": kind,

@@ -38,6 +38,18 @@ def _amount(name: str, *, change: bool = False) -> Column:
     return Column(value=_field(name).value, words=words)
 
 
+def _gap(name: str, place: int) -> Column:
+    """The gap on the side in *place*, marked where it is a little too large."""
+
+    def words(change: SideChange) -> str:
+        gap = change.amount(getattr(change, name))
+        if change.sides[place] in change.early:
+            return f"{gap} (stopped early)"
+        return gap
+
+    return Column(value=_field(name).value, words=words)
+
+
 def _p(change: SideChange) -> str:
     from pytest_fairness.words import p_value
 
@@ -75,8 +87,8 @@ COLUMNS = {
     ),
     "class": _field("by", figure=False),
     "groups": Column(value=lambda change: f"{change.group_1}–{change.group_2}", figure=False),
-    "before": _amount("before"),
-    "after": _amount("after"),
+    "before": _gap("before", 0),
+    "after": _gap("after", 1),
     "change": _amount("change", change=True),
     "interval": Column(value=_interval),
     "size change": _amount("size_change", change=True),

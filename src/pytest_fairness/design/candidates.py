@@ -19,7 +19,7 @@ import msgspec
 from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition
-from pytest_fairness.design.templates import are_texts, pronouns_of, read_template
+from pytest_fairness.design.templates import are_some_texts, pronouns_of, read_template
 from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
@@ -47,6 +47,7 @@ class Candidate:
 
     @property
     def surname(self) -> str | None:
+        """The last word of the name; None for nobody named."""
         if self.name is None:
             return None
         return self.name.split()[-1]
@@ -189,7 +190,7 @@ def _group(label: str, value: object) -> Group:
     classes: dict[str, str] = {}
     if isinstance(value, Mapping):
         classes = {str(key): group for key, group in value.items() if key != "names"}
-        if not classes or not are_texts(classes.values()):
+        if not are_some_texts(classes.values()):
             raise UsageError(
                 f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside "
                 "'names'"
@@ -291,12 +292,8 @@ class Casting:
         """The words that state the classes: all where the condition asks for words, else those that
         no name conveys.
         """
-        if not group.classes and condition.kind is not None and group.kind in (None, "name"):
-            raise UsageError(
-                f"candidates[{group.label!r}] has names only, so there are no words for "
-                f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
-                "'names': [...]}"
-            )
+        if condition.kind is not None:
+            _refuse_names_alone(group, condition)
         phrases = []
         for name, value in group.classes.items():
             told_by_name = bool(group.given) or self._by_name(name)
@@ -311,6 +308,16 @@ class Casting:
             with contextlib.suppress(UsageError):
                 return draw(n)
         return draw(floor)
+
+
+def _refuse_names_alone(group: Group, condition: Condition) -> None:
+    """Raise UsageError for a group that has no words for *condition*, as it is given by names."""
+    if not group.classes and group.kind in (None, "name"):
+        raise UsageError(
+            f"candidates[{group.label!r}] has names only, so there are no words for "
+            f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
+            "'names': [...]}"
+        )
 
 
 def _namesakes(settled: Sequence[Sequence[Candidate]], people: Sequence[Candidate]) -> int:

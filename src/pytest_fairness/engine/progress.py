@@ -1,5 +1,5 @@
 """Show how far an engine, or all workers of a run, are: one line in a terminal, now and then a line
-in a CI log.
+in a CI log; with the look that is asked for.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -16,14 +16,18 @@ from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.database import Read
 from pytest_fairness.runs.money import dollars
 from pytest_fairness.runs.store import RunStore
+from pytest_fairness.words import count
 
 _EVERY = {True: 0.1, False: 15.0}
+#: The decision of a look after which nothing more is asked.
+STOP = "stop"
 
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
     """State of the asking, or of other work with another ``unit``; ``before`` were done when it
-    began. ``cost`` is in US dollars, ``note`` about what is waited for.
+    began. ``cost`` is in US dollars, ``note`` about what is waited for, ``looks`` which look is
+    asked for, and how many tests are decided.
     """
 
     label: str = ""
@@ -35,6 +39,7 @@ class Standing:
     failed: int = 0
     cost: float = 0.0
     note: str = ""
+    looks: str = ""
 
     def line(self, elapsed: float) -> str:
         """Return it in one line, without line end, after *elapsed* seconds."""
@@ -50,6 +55,8 @@ class Standing:
             parts.append(f"{self.failed} without a reply")
         if rate and self.done < self.planned:
             parts.append(f"{_clock((self.planned - self.done) / rate)} left")
+        if self.looks:
+            parts.append(self.looks)
         if self.note:
             parts.append(self.note)
         return ", ".join(parts)
@@ -83,11 +90,12 @@ class Progress:
         self._terminal = stream.isatty()
         self._clock = clock
         self._broken = False
+        self._looks = ""
         self.begin(0, "")
 
     def begin(self, planned: int, label: str) -> None:
         """Begin anew: *planned* trials follow; *label* names the endpoint."""
-        self._standing = Standing(label=printable(label)[:40], planned=planned)
+        self._standing = Standing(label=printable(label)[:40], planned=planned, looks=self._looks)
         self._started = self._written = self._clock()
         self._width = 0
 
@@ -102,6 +110,7 @@ class Progress:
 
     def each(self, label: str, total: int, items: Iterable[Any]) -> Iterator[Any]:
         """Yield *items*, of which there are *total*, and count each when it is done."""
+        self.name_look("")
         self.begin(total, label)
         self._standing.unit = ""
         for item in items:
@@ -114,6 +123,10 @@ class Progress:
         """Show *text* about what is waited for."""
         self._standing.note = printable(text)[:100]
         self._write_if_due()
+
+    def name_look(self, words: str) -> None:
+        """Show in *words* which look the trials are for that are asked from now on."""
+        self._looks = printable(words)[:100]
 
     def show(self, standing: Standing) -> None:
         """Show *standing*, counted since the beginning."""
@@ -203,7 +216,40 @@ def standing_of(store: RunStore) -> Standing:
         refused=refused,
         failed=done - refused - by_status.get(Status.ANSWERED, 0),
         cost=dollars(store.budget(None).account().settled),
+        looks=printable(looks_in_words(store.of_type("look"), tests_that_look(store)))[:100],
     )
+
+
+def tests_that_look(store: RunStore) -> int:
+    """Return how many tests of the session in progress ask for trials."""
+    return int(store.manifest().get("looking", 0))
+
+
+def looks_in_words(looks: Iterable[Mapping[str, Any]], tests: int, test: str = "") -> str:
+    """Return which look is asked for and how many of *tests* are decided, by the records of the
+    *looks* that were made: ``look 2 of 3: 20 names a group; 2 of 4 tests decided``.
+
+    The next look is that of *test*, or else of the test that looked last. Empty where none is due.
+    """
+    last: dict[str, dict[int, Mapping[str, Any]]] = {}
+    latest: Mapping[str, Any] | None = None
+    for look in looks:
+        places = last.setdefault(str(look["test"]), {})
+        places[int(look["place"])] = look
+        if look["test"] == test or not test:
+            latest = look
+    decided = sum(
+        all(look["decision"] == STOP for look in places.values()) for places in last.values()
+    )
+    parts = []
+    if latest is not None and latest["decision"] != STOP:
+        part = f"look {latest['number'] + 1} of {latest['of']}"
+        if latest.get("next"):
+            part += f": {latest['next']}"
+        parts.append(part)
+    if tests and last:
+        parts.append(f"{min(decided, tests)} of {count(tests, 'test')} decided")
+    return "; ".join(parts)
 
 
 class Watching(Watch):

@@ -145,10 +145,10 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
     store.amend_manifest(add)
 
 
-def start_looks(context: RunContext, tests: int) -> None:
-    """Write into log and manifest what is fixed of the looks of *tests* that ask for trials: once a
-    run, whichever process is first, and before the first call. A replay repeats what the recording
-    says, and has no looks where that has none.
+def start_looks(context: RunContext, tests: int, planned: Mapping[str, JSON]) -> None:
+    """Write into log and manifest what is fixed of the looks of so many *tests* that ask for
+    trials, and what is *planned* for each: once a run, whichever process is first, and before the
+    first call. A replay repeats what the recording says, and has no looks where that has none.
     """
     store = context.store
     settings = context.settings
@@ -158,6 +158,7 @@ def start_looks(context: RunContext, tests: int) -> None:
         "session_alpha": settings.session_alpha,
         "tests": settings.session_tests or tests,
         "declared": settings.looks,
+        "planned": dict(planned),
     }
     if settings.replay is not None:
         looks = read_manifest(settings.replay).get("looks")
@@ -342,9 +343,11 @@ def compared_with(context: RunContext, run: Path) -> Path | None:
     return against
 
 
-def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
+def summary(
+    outputs: Mapping[str, Path], context: RunContext, *, verbose: bool = False
+) -> list[str]:
     """Return what the terminal shows at the end: counts, each finding's sentence, what has changed,
-    where the reports lie.
+    where the reports lie; *verbose* under ``-v``.
     """
     from pytest_fairness.reports.changes import counted
     from pytest_fairness.reports.findings_json import read_results
@@ -356,7 +359,10 @@ def summary(outputs: Mapping[str, Path], context: RunContext) -> list[str]:
     root = context.root
     against = compared_with(context, run)
     lines = summary_lines(
-        read_results(run), shown(outputs["report"], root), printed_lines(read_sections(run))
+        read_results(run),
+        shown(outputs["report"], root),
+        printed_lines(read_sections(run)),
+        verbose=verbose,
     )
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]

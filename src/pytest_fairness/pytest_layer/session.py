@@ -168,11 +168,20 @@ class FairnessSession:
         )
         expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
         self._announced = [size, *filter(None, choice), *more, *expired]
-        facts = {"planned": sorted(planned), "asked": unfinished.asked(planned, self.grids)}
+        facts = {
+            "planned": sorted(planned),
+            "asked": unfinished.asked(planned, self.grids),
+            "looking": sum(map(marks.asks_for_trials, items)),
+        }
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
         context.store.update_manifest(**facts)
-        reporting.start_looks(context, max(1, self.asking))
+        planned_looks = {
+            "::".join(key): design.grid.stages.to_dict()
+            for key, design in self.grids.items()
+            if design.grid.stages is not None
+        }
+        reporting.start_looks(context, max(1, self.asking), planned_looks)
         if not preflight.asks_the_settings_endpoint(items, self.grids):
             reporting.note_replaced_endpoint(context)
 
@@ -259,7 +268,7 @@ class FairnessSession:
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
             firsts=() if shard else self._firsts(),
-            looks=self._looks is not None,
+            looks=self._looks,
         )
 
     @cached_property
@@ -531,7 +540,8 @@ class FairnessSession:
         """Return the counts, each finding's sentence, and where the reports lie."""
         if self._end.outputs is None:
             return []
-        lines = reporting.summary(self._end.outputs, self.context)
+        verbose = self.config.option.verbose > 0
+        lines = reporting.summary(self._end.outputs, self.context, verbose=verbose)
         if self.settings.against is None and self.config.getoption("--fairness-against"):
             lines.append("since last: there is no earlier run with findings to compare with")
         return lines

@@ -16,7 +16,7 @@ from pytest_fairness.context import EVERY_STAGE, RunContext
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
-from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
@@ -70,7 +70,8 @@ class TrialSource:
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want.
     *controller* is the process that this worker works for. *firsts*: where several endpoints are
-    asked, an item of each. ``looks``: assertions look; False for the replay of a run without.
+    asked, an item of each. ``looks``: what is fixed of them; None in
+    the replay of a run without.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class TrialSource:
         progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
-        looks: bool = True,
+        looks: Mapping[str, Any] | None = None,
     ) -> None:
         self._context = context
         self._resolve = resolve
@@ -92,6 +93,8 @@ class TrialSource:
         self._selected = selected
         self._deal = deal
         self._progress = progress
+        self._shown: list[Progress] = []
+        self._look = ""
         self._controller = controller
         self._firsts = firsts
         self._looks = looks
@@ -118,8 +121,9 @@ class TrialSource:
 
         if self._deal is not None:
             return ask(self._stage_of_shard(stages), {})
-        if not self._looks:
+        if self._looks is None:
             return ask(stages.base, {})
+        self._refuse_other_looks(self._looks, item, stages)
         staged = StagedTrials(
             stages,
             ask,
@@ -130,6 +134,25 @@ class TrialSource:
         item.stash[STAGED] = staged
         # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
+
+    def _refuse_other_looks(
+        self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages
+    ) -> None:
+        """Raise UsageError where the run that is resumed or replayed planned other looks for *item*
+        before its first call.
+        """
+        before = fixed.get("planned", {}).get("::".join(collection.grid_key(item)))
+        now = stages.to_dict()
+        if before is None or before == now:
+            return
+        looks = [", ".join(map(str, plan["rates"])) for plan in (before, now)]
+        changes = [f"the looks were {looks[0]}, are {looks[1]}"]
+        if self._context.recording is None:
+            _refuse_changes(changes, self._context.store.directory.name)
+        raise UsageError(
+            f"the run cannot be replayed for this test: {changes[0]}. Looks are fixed before the "
+            "first call: undo the change, or start a new run"
+        )
 
     def _stage_of_shard(self, stages: Stages) -> int:
         """Return the names of the stage that a shard asks: the first, or all of them."""
@@ -165,6 +188,7 @@ class TrialSource:
         if planned.grid.stages is not None:
             indices = planned.grid.stage(names, fewer)
         stage = f"{names} {planned.unit}"
+        self._name_look(item, stage)
         tables = []
         for answers in self._answers(planned, item, system, indices, stage):
             table = answers.table(planned, replayed=self._context.recording is not None)
@@ -173,6 +197,18 @@ class TrialSource:
             tables.append(table)
         self._skip_on_a_shard()
         return _in_one_table(tables)
+
+    def _name_look(self, item: pytest.Item, stage: str) -> None:
+        """Have progress say which look of *item* the *stage* is asked for."""
+        store = self._context.store
+        looks = store.of_type("look")
+        nodeid = collection.nodeid_of(item)
+        words = looks_in_words(looks, tests_that_look(store), nodeid)
+        if all(look["test"] != nodeid for look in looks):
+            words = "; ".join(filter(None, [f"look 1: {stage}", words]))
+        self._look = words
+        for progress in self._shown:
+            progress.name_look(words)
 
     def _skip_on_a_shard(self) -> None:
         if self._deal is not None:
@@ -366,6 +402,10 @@ class TrialSource:
         # One loop for all engines: an endpoint that steps of several systems ask holds its
         # connections there.
         self._loop = self._loop or EventLoop()
+        progress = self._progress()
+        if progress is not None:
+            progress.name_look(self._look)
+            self._shown.append(progress)
         engine = Engine(
             endpoint,
             context.store,
@@ -376,7 +416,7 @@ class TrialSource:
             deadline=context.time_left,
             retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
             is_refusal=is_refusal,
-            progress=self._progress(),
+            progress=progress,
             shards=settings.shards,
             loop=self._loop,
         )

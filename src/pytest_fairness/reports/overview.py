@@ -418,6 +418,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
     parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
     if results.findings:
         cards = {at: results.ids[at] for at in results.order[:MOST_CARDS]}
+        levels = formatting.deciding_levels(results.findings)
         columns: Columns = {
             "Verdict": lambda at: Entry(
                 verdict=results.findings[at].verdict, reason=results.findings[at].reason
@@ -429,7 +430,9 @@ def findings_section(results: RunResults, _: Path) -> Section:
             "Worse off": lambda at: shortened(
                 formatting.worse_off(results.findings[at]) or words.NOTHING, 40
             ),
-            "Effect, 90 % interval": lambda at: formatting.effect_words(results.findings[at]),
+            f"Effect, {words.of_confidence(levels)}": lambda at: formatting.effect_words(
+                results.findings[at], levels
+            ),
             "n": lambda at: f"{sum(results.findings[at].n_per_group.values()):,}",
             "Endpoint": lambda at: Entry(
                 words=shortened(results.findings[at].model_endpoint or words.NOTHING, 60),

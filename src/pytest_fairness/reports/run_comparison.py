@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis.looks import stopped_early
 from pytest_fairness.analysis.side_by_side import (
     ALIKE,
     COMPARABLE,
@@ -208,6 +209,12 @@ class _Entry:
     judgement: Judgement
     rows: pd.DataFrame
     key: tuple[str, ...]
+
+    @property
+    def stopped_early(self) -> bool:
+        """Return whether an alarm ended the asking before its plan did."""
+        details: Mapping[str, Any] = self.judgement.finding.get("details") or {}
+        return stopped_early(details.get("looks"))
 
     @property
     def about(self) -> str:
@@ -412,6 +419,9 @@ def _shared(
         arguments=entry.judgement.arguments,
         frame=frame,
         outcome=entry.judgement.outcome_in(frame),
+        early=tuple(
+            name for name, side in zip(sides, (entry, other), strict=True) if side.stopped_early
+        ),
     )
 
 

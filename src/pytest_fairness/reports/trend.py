@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness import words
+from pytest_fairness.analysis.looks import EARLY, looks_of, stopped_early
+from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import Finding, PairResult, deciding_pair
+from pytest_fairness.model import Finding, PairResult, deciding_pair, number
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import ForestRow, OverTime, Reference
 from pytest_fairness.reports.escaping import commandless, line, shortened, wrapped
@@ -136,24 +138,50 @@ class TrendPoint:
 
     def value(self) -> tuple[float | None, float | None, float | None]:
         """Return what is followed, and its interval: the impact ratio, the score of a baseline, or
-        the effect d.
+        the effect d. Of a finding that looks, at its base design: a prefix that every run has.
         """
         if self.pair is None or self.finding is None:
             return None, None, None
+        base = self._base()
+        if base is not None:
+            value, low, high = (number(base[name]) for name in ("effect", "low", "high"))
+            return value, low, high
         if self.finding.assertion == formatting.FOUR_FIFTHS:
             named = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
         elif self.finding.assertion == "baseline":
             named = ("now", "now_low", "now_high")
         else:
             return self.pair.effect, self.pair.effect_low, self.pair.effect_high
-        ratio, low, high = (_number(self.pair.statistics.get(name)) for name in named)
+        ratio, low, high = (as_number(self.pair.statistics.get(name)) for name in named)
         return ratio, low, high
 
+    def _base(self) -> Mapping[str, Any] | None:
+        """Return the pair at the look of the base design; None where that is the last one made."""
+        looks = None
+        if self.finding is not None:
+            looks = looks_of(self.finding)
+        if looks is None or self.pair is None:
+            return None
+        wanted = (self.pair.group_1, self.pair.group_2, self.pair.metric)
+        for figures in looks.get("base", ()):
+            if (figures["group_1"], figures["group_2"], figures["metric"]) == wanted:
+                return dict(figures)
+        return None
 
-def _number(value: Any) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return None
+    @property
+    def confidence(self) -> float | None:
+        """Return the confidence of the interval; None where there is no value."""
+        base = self._base()
+        if base is not None:
+            return float(base["confidence"])
+        if self.pair is None:
+            return None
+        return self.pair.confidence
+
+    @property
+    def stopped_early(self) -> bool:
+        """Return whether an alarm ended the looks at the value that is followed."""
+        return self.finding is not None and stopped_early(looks_of(self.finding))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +273,7 @@ def answered(results: RunResults, finding: Finding) -> str:
     asked for.
     """
     endpoints = (finding.model_endpoint or "").split(", ")
-    models = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
+    models = [entry for entry in results.models if entry["endpoint"] in endpoints]
     names: dict[str, None] = {}
     for entry in models:
         names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))
@@ -266,19 +294,34 @@ def _points(trend: FindingTrend) -> Table:
 
     findings = [point.finding for point in trend.points if point.finding is not None]
     of_baselines = any(finding.assertion == "baseline" for finding in findings)
-    level = "90 % interval"
+    levels = [point.confidence for point in trend.points if point.confidence is not None]
+    level = words.of_confidence(levels)
     if of_baselines:
         level = "interval"
+        levels = []
+
+    def ends(point: TrendPoint) -> str:
+        _, low, high = point.value()
+        shown = words.interval(low, high, trend.shown)
+        return formatting.interval_at(shown, point.confidence or 0.0, levels)
+
+    def value(point: TrendPoint) -> str:
+        shown = trend.shown(point.value()[0])
+        if point.stopped_early:
+            return f"{shown} ({formatting.STOPPED_EARLY})"
+        return shown
+
     columns: Columns = {
         "run": lambda point: point.run,
         "model": lambda point: shortened(point.model or words.NOTHING, 60),
-        trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": lambda point: (
-            trend.shown(point.value()[0])
-        ),
-        level: lambda point: words.interval(point.value()[1], point.value()[2], trend.shown),
+        trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": value,
+        level: ends,
         "verdict": verdict,
     }
-    return table(f"{trend.measure}, the oldest run first", trend.points, columns, words=("model",))
+    caption = f"{trend.measure}, the oldest run first"
+    if any(point.stopped_early for point in trend.points):
+        caption += f"; {EARLY}"
+    return table(caption, trend.points, columns, words=("model",))
 
 
 def chart(trend: FindingTrend) -> OverTime:
@@ -293,6 +336,8 @@ def chart(trend: FindingTrend) -> OverTime:
         words = ""
         if value is not None:
             words = f"{trend.shown(value)} {verdict}"
+            if point.stopped_early:
+                words += f", {formatting.STOPPED_EARLY}"
         # A run that left the test out says nothing of who would have answered.
         model = point.model or model
         rows.append(
@@ -350,7 +395,10 @@ def _lines_of_trend(trend: FindingTrend) -> list[str]:
     if trend.nodeid:
         lines.append(line(f"  {trend.nodeid}"))
     shown = _points(trend)
-    return [*lines, line(f"  {trend.measure}"), *table_lines(shown, shown.rows), ""]
+    lines += [line(f"  {trend.measure}"), *table_lines(shown, shown.rows)]
+    if any(point.stopped_early for point in trend.points):
+        lines.append(line(f"  {EARLY}"))
+    return [*lines, ""]
 
 
 def trend_page(read: ReadRuns) -> str:

@@ -46,6 +46,7 @@ class _Shard:
         return {
             **{key: settings.get(key) for key in ("endpoint", "tier", "seed")},
             "pytest-fairness": version,
+            "looks": self.manifest.get("looks"),
         }
 
 
@@ -145,6 +146,9 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
             if entry not in endpoints:
                 endpoints.append(entry)
     first = shards[0].manifest
+    looks = {}
+    if "looks" in first:
+        looks["looks"] = first["looks"]
     return {
         **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed", "looks")},
         "started": min(str(shard.manifest.get("started")) for shard in shards),
@@ -152,4 +156,5 @@ def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str,
         "settings": {**first.get("settings", {}), "shard": ""},
         "endpoints": endpoints,
         "merged_from": merged,
+        **looks,
     }
