@@ -21,6 +21,7 @@ PROGRAMS = {
     "comparison": ("--count 1", "yes/no"),
     "crashes": ("1 12", "its findings are those of an undisturbed run"),
     "judging": ("1", "the same again with scores kept"),
+    "look_sessions": ("--fair 1 --biased 0 --only 2", "of 1 audits"),
     "letter_gate": ("--runs 1", "1 runs without a change"),
     "lexicon": ("", "all categories: precision"),
     "log_memory": ("40", "bytes a trial"),

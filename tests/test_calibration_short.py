@@ -113,3 +113,17 @@ def test_the_page_has_every_target_and_explains_each_that_is_missed(calibration)
     assert calibration.page_with("".join(lines), 400) == page
     row = calibration.Row("G1", "what", "≤ .01", 0.2, 10, False)
     assert "| .100 | **missed** .200 | – |" in calibration.table([row], {"G1 what": 0.1})
+
+
+def test_names_joined_anew():
+    """80 names of 20 first names and 20 surnames with effects of their own: full names alone would
+    alarm in three of ten fair audits, their parts in few.
+    """
+    joined = benchmark("joined_names")
+    [(_, size, alarms, greens, _)] = joined.measured(40, ["20 first names, 20 surnames"], [80])
+    assert size == 80
+    assert alarms <= 0.12
+    assert greens >= 0.4
+    names = joined.Audit(*joined.designs()["20 first names, 20 surnames"], 80).frame
+    uses = names.drop_duplicates(["group", "name"]).groupby(["group", "first_name"]).size()
+    assert set(uses) == {4}

@@ -1,197 +1,234 @@
-"""A second sample: other names where there are any, and of it what corresponds to the table
-asserted on.
-"""
+"""The trials of a test, stage by stage: what of a larger stage corresponds to the table asserted on."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from pytest_fairness.design.grid import expand_grid, other_names
-from pytest_fairness.errors import EndpointError, UsageError
-from pytest_fairness.pytest_layer.plans import PlannedGrid
-from pytest_fairness.pytest_layer.second_sample import Repeatable
-from pytest_fairness.running_test import Assertion, FreshSample
+from pytest_fairness.design.stages import Stages
+from pytest_fairness.errors import StageUnfinished, UsageError
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.pytest_layer.staged_trials import StagedTrials
+from pytest_fairness.running_test import Assertion
 
-TEMPLATE = "Write a reference for {name}."
-RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}
-
-
-def other(**arguments):
-    arguments = {"template": TEMPLATE, "groups": RACE, **arguments}
-    grid = expand_grid(**arguments)
-    return grid, other_names(grid, arguments)
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+STAGES = Stages(size=8, base=4, per_name=20, declared=(2, 4, 8))
 
 
-def names(grid):
-    return {cell.name for cell in grid}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        {"names": 7},
-        {"names": 1},
-        {"groups": {"gender": ["female", "male"]}},
-        {"sample": 40, "template": [TEMPLATE, "Praise {name}."]},
-    ],
-    ids=["twenty", "seven", "one", "by gender", "sampled"],
-)
-def test_as_many_names_as_before_and_none_of_them_again(arguments):
-    """In the same places, where the grid is a sample."""
-    grid, fresh = other(**arguments)
-    assert (len(fresh), fresh.repetitions, fresh.positions) == (
-        len(grid),
-        grid.repetitions,
-        grid.positions,
-    )
-    assert not names(grid) & names(fresh)
-    (varied,) = arguments.get("groups", RACE)
-    assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
-    assert [cell.template for cell in fresh] == [cell.template for cell in grid]
-    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * len(grid)
-
-
-def test_where_fewer_names_are_left_every_group_gets_those():
-    """Neutral names: 36 in all, twenty used; of one's own thirty the other fifteen."""
-    grid, fresh = other(
-        template="Write a reference for {name}, who is {religion}.",
-        groups={"religion": ["muslim", "jewish"]},
-    )
-    assert (grid.fewest_names, fresh.fewest_names) == (20, 16)
-    assert not names(grid) & names(fresh)
-    own = {group: [f"{group} {at}" for at in range(30)] for group in ("white", "black")}
-    grid, fresh = other(groups={"race_ethnicity": own}, names=15)
-    assert names(grid) | names(fresh) == {name for items in own.values() for name in items}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"persona": "matrix", "groups": None},
-        {"groups": {"race_ethnicity": {"white": ["Amy A", "Ann B"], "black": ["Bo C", "Bea D"]}}},
-        {"groups": {"race_ethnicity": ["white", "middle_eastern"]}},
-        {
-            "template": "Write about a {religion} nurse.",
-            "groups": {"religion": ["muslim", "jewish"]},
-        },
-    ],
-    ids=["personas", "own names", "all used", "no names"],
-)
-def test_where_there_are_no_other_names_there_are_none(arguments):
-    _, fresh = other(**arguments)
-    assert fresh is None
-    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).on_other_names is None
-
-
-# ---------------------------------------------------------------- a part of a table
-
-
-def table(suffix="", status="answered"):
+def table(names: int = 2, fewer: Mapping[tuple[str, str], int] | None = None) -> pd.DataFrame:
+    """The trials of the first *names* of each group."""
     rows = [
-        (template, group, f"{group}{name}{suffix}", role, f"reply {name}")
+        (f"{template}/{role}/{group}{name}", template, group, f"{group}{name}", role, name)
         for template in ("t1", "t2")
         for role in ("nurse", "cook")
         for group in ("a", "b")
-        for name in range(3)
+        for name in range(1, (fewer or {}).get(("group", group), names) + 1)
     ]
-    frame = pd.DataFrame(rows, columns=["template", "group", "name", "role", "reply"]).assign(
-        status=status
-    )
+    frame = pd.DataFrame(rows, columns=["key", "template", "group", "name", "role", "draw"])
+    frame["reply"] = "reply " + frame["name"].str[1:]
+    frame["status"] = "answered"
     frame.attrs["pytest_fairness"] = {"protected_classes": ("group",)}
     return frame
 
 
-def asserted(frame):
+def asserted(frame: pd.DataFrame, outcome: str = "reply") -> Assertion:
     return Assertion(
-        analysis="disparity", arguments={"frame": frame, "outcome": "reply", "by": "group"}
+        analysis="disparity", arguments={"frame": frame, "outcome": outcome, "by": "group"}
     )
 
 
-def repeatable(fresh=None):
-    requests = []
+class Asked:
+    """Asks stages, and keeps which."""
 
-    def ask():
-        requests.append(True)
-        return FreshSample(
-            frame=table("-new") if fresh is None else fresh, about="3 other names a group"
-        )
+    def __init__(self, status: str = "answered") -> None:
+        self.stages: list[tuple[int, dict[tuple[str, str], int]]] = []
+        self._status = status
 
-    made = Repeatable(table(), ["role"], ask)
-    return made, requests
+    def __call__(self, names: int, fewer: Mapping[tuple[str, str], int]) -> pd.DataFrame:
+        status = "answered"
+        if self.stages:
+            status = self._status
+        self.stages.append((names, dict(fewer)))
+        return table(names, fewer).assign(status=status)
 
 
-def test_the_whole_table_is_the_whole_second_sample_and_requested_once():
-    """Whatever the test does to its own table."""
-    made, requests = repeatable()
-    frame = table()
-    assert len(made.like(asserted(frame)).frame) == len(frame)
-    frame["passed"] = True
-    again = made.like(asserted(frame))
-    assert (len(again.frame), again.about) == (len(frame), "3 other names a group")
-    assert requests == [True]
+def remake_by(change: Change) -> Callable[[Assertion, pd.DataFrame], Any]:
+    """What a test that makes its table by *change* makes of other trials."""
+    return lambda _assertion, trials: change(trials)
+
+
+def staged(
+    change: Change | None = lambda frame: frame, stages: Stages = STAGES, status: str = "answered"
+) -> tuple[StagedTrials, Asked]:
+    asked = Asked(status)
+    remake = None
+    if change is not None:
+        remake = remake_by(change)
+    return StagedTrials(stages, asked, context=["role"], remake=remake), asked
+
+
+@pytest.mark.parametrize(
+    ("change", "stages", "names"),
+    [
+        (lambda frame: frame, STAGES, 2),
+        (None, STAGES, 4),
+        (lambda frame: frame, Stages(size=4, base=4, per_name=20, declared=(4,)), 4),
+    ],
+    ids=["first", "cannot be run again", "one look"],
+)
+def test_a_test_is_handed_its_first_stage_or_the_base_design(
+    change: Change | None, stages: Stages, names: int
+) -> None:
+    made, asked = staged(change, stages)
+    assert asked.stages == [(names, {})]
+    assert len(made.handed_out) == len(table(names))
+    looks = made.looks(asserted(made.handed_out), OutcomeKind.NUMERIC, 30)
+    assert looks == {2: (2, 4, 8), 4: (4,)}[names]
+
+
+def test_a_stage_is_asked_once_and_handed_out_whole() -> None:
+    made, asked = staged()
+    part = made.handed_out.copy()
+    assert made.table(asserted(part), 2, {}).equals(part)
+    assert asked.stages == [(2, {})]
+    part["passed"] = True
+    for _ in range(2):
+        assert len(made.table(asserted(part), 4, {})) == len(table(4))
+    fewer = {("group", "b"): 4}
+    assert made.table(asserted(part), 8, fewer).groupby("group").size().to_dict() == {
+        "a": 32,
+        "b": 16,
+    }
+    assert asked.stages == [(2, {}), (4, {}), (8, fewer)]
 
 
 @pytest.mark.parametrize(
     ("pick", "rows"),
     [
-        (lambda f: f[f.template == "t1"], 12),
-        (lambda f: f[f.role == "cook"], 12),
-        (lambda f: f[(f.role == "cook") & (f.group == "a")], 6),
-        (lambda f: f.iloc[::-1], 24),
-        (lambda f: f.assign(extra=1), 24),
-        (lambda f: f[["name", "group"]], 24),
+        (lambda f: f[f.template == "t1"], 16),
+        (lambda f: f[f.role == "cook"], 16),
+        (lambda f: f[(f.role == "cook") & (f.group == "a")], 8),
+        (lambda f: f.iloc[::-1], 32),
+        (lambda f: f.assign(extra=1), 32),
+        (lambda f: f[["name", "group"]], 32),
     ],
     ids=["template", "context", "context and group", "reversed", "with a column", "two columns"],
 )
-def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
-    """By template, context, group; columns may be left out or added."""
-    made, _ = repeatable()
-    part = pick(table())
-    sample = made.like(asserted(part))
-    assert len(sample.frame) == rows
+def test_a_part_picked_by_the_design_is_picked_again(pick: Change, rows: int) -> None:
+    """By template, context, group; columns may be left out or added, and the test is not run again."""
+
+    def refuse(_frame: pd.DataFrame) -> pd.DataFrame:
+        raise UsageError("run again")
+
+    made, _ = staged(refuse)
+    part = pick(made.handed_out)
+    sample = made.table(asserted(part), 4, {})
+    assert len(sample) == rows
     for column in {"template", "role", "group"} & set(part.columns):
-        assert set(sample.frame[column]) == set(part[column])
-    assert all(name.endswith("-new") for name in sample.frame["name"])
+        assert set(sample[column]) == set(part[column])
+    assert set(sample["draw"]) == {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (lambda f: f[f.reply != "reply 2"], "picked rows by something other than the design"),
-        (lambda f: f.iloc[:5], "picked rows by something other than the design"),
-        (lambda f: f.assign(reply="mended"), "the column 'reply' was changed"),
-        (lambda f: pd.concat([f, f]), "put together in the test"),
-        (lambda f: f.set_axis([f"r{at}" for at in range(len(f))]), "put together in the test"),
-    ],
-    ids=["by reply", "by place", "changed", "twice", "another index"],
-)
-def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_requested(
-    change, text
-):
-    made, requests = repeatable()
-    with pytest.raises(UsageError, match=text):
-        made.like(asserted(change(table())))
-    assert requests == []
+OTHERWISE: dict[str, tuple[Change, str]] = {
+    "by reply": (lambda f: f[f.reply != "reply 2"], "picked rows by something other than the"),
+    "by place": (lambda f: f.iloc[:5], "picked rows by something other than the design"),
+    "changed": (lambda f: f.assign(reply="mended"), "the column 'reply' was changed"),
+    "twice": (lambda f: pd.concat([f, f]), "put together in the test"),
+    "another index": (
+        lambda f: f.set_axis([f"r{place}" for place in range(len(f))]),
+        "put together in the test",
+    ),
+    "a column of its own": (lambda f: f.assign(mine=1), "made the column 'mine' itself"),
+}
 
 
-def test_a_second_sample_without_answers_is_no_evidence():
-    made, _ = repeatable(table("-new", status="error"))
-    with pytest.raises(
-        EndpointError, match="100 % of the trials of the second sample were never answered"
-    ):
-        made.like(asserted(table()))
+@pytest.mark.parametrize("how", OTHERWISE)
+def test_a_table_made_otherwise_is_made_again_or_not_at_all(how: str) -> None:
+    """As the test makes it of the larger stage; without that, of the base design as it is."""
+    change, why = OTHERWISE[how]
+    outcome = "reply"
+    if how == "a column of its own":
+        outcome = "mine"
+    made, asked = staged(change)
+    assertion = asserted(change(made.handed_out), outcome)
+    again = made.table(assertion, 4, {})
+    assert again["name"].tolist() == change(table(4))["name"].tolist()
+    assert set(again["name"]) - set(made.handed_out["name"])
+
+    def fails(_frame: pd.DataFrame) -> pd.DataFrame:
+        raise UsageError("it raised ValueError: only once")
+
+    made, asked = staged(fails)
+    with pytest.raises(UsageError, match=f"{why}.* and when the test was run again it raised"):
+        made.table(assertion, 4, {})
+    made, asked = staged(None)
+    part = change(made.handed_out)
+    assert made.base_table(asserted(part)) is part
+    assert asked.stages == [(4, {})]
+
+
+KEPT = table(2)
+LACKS: dict[str, tuple[Change, str]] = {
+    "nothing": (lambda _f: KEPT[:0], "has no rows"),
+    "no column": (lambda f: f.drop(columns="reply"), "lacks the columns reply"),
+    "other trials": (lambda f: f.assign(key="z" + f.key), "has rows of other trials"),
+    "the first names": (lambda _f: KEPT, "has no row of a new name"),
+}
+
+
+@pytest.mark.parametrize("how", LACKS)
+def test_a_table_that_is_not_of_the_larger_stage_is_refused(how: str) -> None:
+    change, why = LACKS[how]
+    made, _ = staged(change)
+    part = made.handed_out.assign(reply="mended")
+    for ask in (lambda: made.table(asserted(part), 4, {}), lambda: made.base_table(asserted(part))):
+        with pytest.raises(UsageError, match=why):
+            ask()
+
+
+def test_a_table_of_no_names_is_judged_once_at_the_base_design() -> None:
+    """Where a row does not say whose it is, it is not known what belongs to a look."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.groupby(["group", "template"], as_index=False)["reply"].first()
+
+    made, asked = staged(change)
+    assertion = asserted(change(made.handed_out))
+    assert made.looks(assertion, OutcomeKind.NUMERIC, 30) == (4,)
+    assert len(made.table(assertion, 4, {})) == 4
+    assert asked.stages == [(2, {}), (4, {})]
+
+
+def test_an_aggregated_table_says_the_place_of_each_name() -> None:
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.groupby(["group", "name"], as_index=False)["reply"].first()
+
+    made, _ = staged(change)
+    assertion = asserted(change(made.handed_out))
+    assert made.looks(assertion, OutcomeKind.NUMERIC, 30) == (2, 4, 8)
+    for names in (2, 4):
+        again = made.table(assertion, names, {})
+        assert sorted(again["draw"]) == sorted([*range(1, names + 1)] * 2)
+
+
+def test_a_stage_that_was_not_run_to_its_end_is_not_judged() -> None:
+    made, _ = staged(status="not_run")
+    with pytest.raises(StageUnfinished, match="32 trials of the stage were not run"):
+        made.table(asserted(made.handed_out), 4, {})
+
+
+def test_a_baseline_reads_the_base_design() -> None:
+    """Whatever stage the test was handed, and whatever it made of it."""
+    made, _ = staged(lambda frame: frame.assign(reply="mended"))
+    assert set(made.of_base(asserted(made.handed_out))["draw"]) == {1, 2, 3, 4}
+    changed = made.of_base(asserted(made.handed_out.assign(reply="mended")))
+    assert (set(changed["draw"]), set(changed["reply"])) == ({1, 2, 3, 4}, {"mended"})
 
 
 # ---------------------------------------------------------------- what the test changed
-
-
-def keyed():
-    """The table with a key for each row, as trials have it."""
-    frame = table()
-    frame.insert(0, "key", [f"k{at}" for at in range(len(frame))])
-    return frame
 
 
 @pytest.mark.parametrize(
@@ -214,7 +251,13 @@ def keyed():
         "merged", "put together", "without keys", "a column twice", "other trials",
     ],
 )  # fmt: skip
-def test_the_columns_that_a_test_changed_are_known_row_by_row(change, changed):
-    """By the trial that a row says it is, whatever its place; of rows of no trial nothing is said."""
-    made = Repeatable(keyed(), ["role"], lambda: None)
-    assert made.changed(change(keyed())) == changed
+@pytest.mark.parametrize("names", [2, 4])
+def test_the_columns_that_a_test_changed_are_known_row_by_row(
+    change: Change, changed: tuple[str, ...], names: int
+) -> None:
+    """By the trial that a row says it is, whatever its place and stage; of rows of no trial nothing
+    is said.
+    """
+    made, _ = staged()
+    stage = made.table(asserted(made.handed_out), names, {})
+    assert made.changed(change(stage)) == changed

@@ -21,6 +21,8 @@ from pytest_fairness.errors import (
     BudgetError,
     EndpointError,
     InconclusiveWarning,
+    NeverAskedError,
+    StageUnfinished,
     StoreError,
     UsageError,
 )
@@ -30,7 +32,7 @@ from pytest_fairness.running_test import Assertion, Policy, TestContext, current
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.analysis.looks import Look, LookPlan
+    from pytest_fairness.analysis.looks import Look, Looking, LookPlan
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
@@ -373,6 +375,8 @@ def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
         given = {**basis.arguments, "frame": basis.frame}
+        if basis.looks and "alpha" in given:
+            given["alpha"] = min(given["alpha"], basis.looks["red"])
         finding = with_sensitivity(finding, sensitivity_of(basis.analysis, **given))
     alpha = finding.family.get("alpha")
     # A bare ratio has none, and no bound on its false alarms; looks say their own.
@@ -474,44 +478,80 @@ def _judged_by_looks(
     return _looked(assertion, test, plan, frame)
 
 
+class _Stop(Exception):
+    """What keeps a later look from being made, in words: the look before is the last."""
+
+
 def _looked(
     assertion: Assertion, test: TestContext, plan: LookPlan, only: pd.DataFrame | None = None
 ) -> tuple[Finding, _Basis]:
     """Return the finding of *assertion* by *plan*, and what it was judged from: on the stages of
     *test*, or *only* one table.
     """
-    from pytest_fairness.analysis.looks import DROPPING, Looking, trials_in
+    from pytest_fairness.analysis.looks import DROPPING, Looking, look_record, trials_in
 
     looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
     stopped = ""
     while not looking.ended:
         look = looking.next_look()
-        frame = only
         try:
-            if frame is None:
-                frame = test.staged.table(assertion, look.names, looking.fewer)
-        except (BudgetError, EndpointError, StoreError) as error:
-            if not looking.made:
-                raise
-            stopped = _why(error)
+            finding, basis = _judged_at(look, looking, assertion, test, only)
+        except _Stop as stop:
+            stopped = str(stop)
             break
-        except UsageError as error:
-            if not looking.made:
-                raise
-            if looking.made[-1].names < test.staged.stages.base:
-                raise _UnmadeTable from error
-            stopped = _why(error)
-            break
-        arguments = {**assertion.arguments, "frame": frame}
-        finding, basis = _judged_once(assertion.analysis, arguments, look)
-        looking.take(look, finding, trials_in(frame))
+        looking.take(look, finding, trials_in(basis.frame))
         place = len(assertion.before)
         following = ""
         if not looking.ended:
             following = f"{looking.next_look().names} {plan.unit}"
-        test.log_look(_look_record(look, finding, frame, place=place, following=following))
-    finding = looking.conclusion(stopped)
+        test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
+    finding = looking.conclusion(stopped, _cost_of(basis.frame))
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
+
+
+def _judged_at(
+    look: Look,
+    looking: Looking,
+    assertion: Assertion,
+    test: TestContext,
+    only: pd.DataFrame | None,
+) -> tuple[Finding, _Basis]:
+    """Return what *look* comes to, and what it was judged from. Raises _Stop where the stage cannot
+    be asked, or its replies not be read, after a look was made.
+    """
+    try:
+        frame = only
+        if frame is None:
+            frame = _table_at(look, looking, assertion, test)
+        return _judged_once(assertion.analysis, {**assertion.arguments, "frame": frame}, look)
+    except (BudgetError, EndpointError, StoreError) as error:
+        if not looking.made:
+            raise
+        raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
+
+
+def _table_at(
+    look: Look, looking: Looking, assertion: Assertion, test: TestContext
+) -> pd.DataFrame:
+    """Return the table of *assertion* at *look*. Raises _UnmadeTable where it cannot be made and the
+    look before is smaller than the base design.
+    """
+    try:
+        table: pd.DataFrame = test.staged.table(assertion, look.names, looking.fewer)
+    except UsageError as error:
+        if not looking.made:
+            raise
+        if looking.made[-1].names < test.staged.stages.base:
+            raise _UnmadeTable from error
+        raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
+    return table
+
+
+def _cost_of(frame: pd.DataFrame) -> float:
+    """Return what the trials of *frame* cost in dollars, as far as that is known."""
+    if not {"key", "cost"} <= set(frame.columns):
+        return 0.0
+    return float(frame.drop_duplicates("key")["cost"].astype(float).sum())
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
@@ -536,41 +576,14 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
     return kind, MINIMUM_N[kind]
 
 
-def _look_record(
-    look: Look, finding: Finding, frame: pd.DataFrame, *, place: int, following: str
-) -> dict[str, JSON]:
-    """Return the log's record of one look: its number and size, a digest of the cells read, p and
-    the ends of the interval of each pair, and what was decided. *following* names the size of the
-    next look; empty where nothing more is asked.
-    """
-    import hashlib
-
-    cells = ""
-    if "key" in frame.columns:
-        keys = "\n".join(sorted(map(str, frame["key"])))
-        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    pairs: list[JSON] = []
-    for pair in finding.pairs:
-        ends: list[JSON] = [pair.effect_low, pair.effect_high]
-        groups: list[JSON] = [pair.group_1, pair.group_2]
-        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
-    return {
-        "type": "look",
-        "place": place,
-        **look.to_dict(),
-        "cells": cells,
-        "rows": len(frame),
-        "pairs": pairs,
-        "verdict": finding.verdict.value,
-        "decision": "go on" if following else "stop",
-        "next": following,
-    }
-
-
-def _why(error: Exception) -> str:
-    """Return what stopped the asking of a later stage, in words."""
+def _why(error: Exception, stage: str) -> str:
+    """Return what stopped the asking of a later *stage*, in words."""
+    if isinstance(error, NeverAskedError):
+        return f"stopped before the stage of {stage}: {error}"
     if isinstance(error, BudgetError):
         return f"stopped by the cost cap: {error}"
+    if isinstance(error, StageUnfinished):
+        return f"stopped by the deadline: {error}"
     if isinstance(error, UsageError):
         return f"stopped, because the table could not be made of more names: {error}"
     return f"stopped: {error}"

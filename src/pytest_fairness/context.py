@@ -31,7 +31,7 @@ EVERY_STAGE = "all"
 @dataclass(frozen=True, kw_only=True)
 class Settings(Policy, ApprovalPolicy):
     """The options of this session: command line first, then the ini file, then the default of the
-    option.
+    option. ``merged``: the merged run of which a shard asks the next stage.
     """
 
     endpoint: str
@@ -59,6 +59,7 @@ class Settings(Policy, ApprovalPolicy):
     progress: str
     notify: str
     github: str
+    merged: Path | None = None
 
     @property
     def run_to_resume(self) -> str | None:
@@ -100,7 +101,15 @@ class Settings(Policy, ApprovalPolicy):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay", "against", "markdown")
+        paths = (
+            "endpoints_file",
+            "run_dir",
+            "baseline_dir",
+            "replay",
+            "against",
+            "markdown",
+            "merged",
+        )
         return cls(
             **{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}}
         )
@@ -142,6 +151,17 @@ class RunContext:
         if self.settings.replay is None:
             return None
         return RunReader.open(self.settings.replay)
+
+    @cached_property
+    def merged(self) -> RunReader | None:
+        """The merged run of which this shard asks the next stage, every record of it checked; None
+        where it asks the first. Raises StoreError.
+        """
+        from pytest_fairness.runs.reader import RunReader
+
+        if self.settings.merged is None:
+            return None
+        return RunReader.open(self.settings.merged)
 
     def raise_refusal(self) -> None:
         """Raise StoreError where there can be no run."""

@@ -70,6 +70,13 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def as_number(value: object) -> float | None:
+    """Return *value* of plain data as a float; None where it is no number."""
+    if is_number(value):
+        return float(value)
+    return None
+
+
 @dataclass(frozen=True)
 class Document:
     """Plain data, and the line on which each part of it begins, by its path from the root."""

@@ -59,6 +59,14 @@ class EndpointError(FairnessError):
     """The system under test could not be asked, or its answer could not be read."""
 
 
+class StageUnfinished(EndpointError):
+    """The deadline passed before a stage of a design was asked to its end."""
+
+
+class NeverAskedError(EndpointError):
+    """A recorded run does not hold what is replayed of it, and shows no change since."""
+
+
 class BudgetError(FairnessError):
     """The cost cap was reached, or a price that the cap needs is not known."""
 

@@ -16,6 +16,7 @@ __all__ = [
     "effect",
     "effect_size",
     "enumerated",
+    "first_few",
     "interval",
     "listed",
     "names_in",
@@ -24,6 +25,7 @@ __all__ = [
     "p_value",
     "part_of",
     "percent",
+    "percents",
     "points",
     "ratio",
     "rounded_percent",
@@ -44,6 +46,11 @@ def percent(share: float | None, digits: int = 1) -> str:
     if share is None:
         return NOTHING
     return f"{100 * share:.{digits}f} %"
+
+
+def percents(low: float, high: float, digits: int = 1) -> str:
+    """Write an interval of shares in percent: ``12.5 to 20.0 %``."""
+    return f"{100 * low:.{digits}f} to {percent(high, digits)}"
 
 
 def rounded_percent(share: float) -> str:
@@ -69,11 +76,13 @@ def of_confidence(levels: Iterable[float], what: str = "interval") -> str:
     return what
 
 
-def points(share: float | None) -> str:
-    """Write a difference of shares in percentage points: ``+12.5``."""
+def points(share: float | None, *, plus: bool = True) -> str:
+    """Write a difference of shares in percentage points: ``+12.5``; without *plus*, ``12.5``."""
     if share is None:
         return NOTHING
-    return signed(f"{100 * share:+.1f}")
+    if plus:
+        return signed(f"{100 * share:+.1f}")
+    return signed(f"{100 * share:.1f}")
 
 
 def effect(number: float | None) -> str:
@@ -128,6 +137,13 @@ def ratio(number: float | None) -> str:
     return f"{number:.3f}"
 
 
+def dollars(amount: float) -> str:
+    """Return *amount* as money: 0.426 is $0.43, and less than a cent has four digits."""
+    if amount >= 0.01 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}"
+
+
 def interval(low: float | None, high: float | None, show: Callable[[float], str]) -> str:
     """Write an interval, each end by *show*: ``+0.22 to +1.00``."""
     if low is None or high is None:
@@ -173,3 +189,16 @@ def enumerated(items: Sequence[str], most: int = 3) -> str:
     if len(items) == 1:
         return items[0]
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def first_few(items: Sequence[str], most: int = 3, mark: str = ";") -> str:
+    """Write the first of *items*, and how many more there are: ``a; b; c; and 4 more``.
+
+    Between commas as *mark*: ``a, b, c and 4 more``.
+    """
+    shown = f"{mark} ".join(items[:most])
+    if len(items) <= most:
+        return shown
+    if mark == ";":
+        shown += mark
+    return f"{shown} and {len(items) - most} more"

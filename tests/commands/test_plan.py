@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.analysis.false_alarms import chance, of_session
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
 from pytest_fairness.commands import plan
@@ -24,7 +24,6 @@ from pytest_fairness.model import Cell
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
-from pytest_fairness.words import rounded_percent
 from tests.support.sessions import run_pytest
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -280,44 +279,51 @@ def test_the_limit_of_a_reply_is_read_from_the_parameters(
 
 
 def test_a_suite_is_counted_test_by_test(suite: dict[str, Any]) -> None:
-    """Items, cells and trials; a temperature is a test of its own; a test without a grid is none."""
+    """Items, and the cells and trials of the last look; a temperature is a test of its own; a test
+    without a grid is none.
+    """
     tests = by_test(suite)
     assert {name: (t["items"], t["cells"], t["trials"]) for name, t in tests.items()} == {
-        "test_whole None": (1, 40, 120),
-        "test_part_of_it None": (1, 20, 60),
+        "test_whole None": (1, 80, 240),
+        "test_part_of_it None": (1, 40, 120),
         "test_cells None": (4, 4, 8),
-        "test_heat None": (1, 40, 200),
-        "test_heat 0.0": (1, 40, 200),
-        "TestOwnSystem::test_own None": (1, 40, 200),
+        "test_heat None": (1, 80, 400),
+        "test_heat 0.0": (1, 80, 400),
+        "TestOwnSystem::test_own None": (1, 80, 400),
     }
-    # The same text for the same names, asked as often: a run asks it once.
+    looks = {name: test["looks"] for name, test in tests.items()}
+    assert looks["test_whole None"] == [10, 20]
+    assert looks["test_heat None"] == [20, 40]
+    assert looks["test_cells None"] == []
+    # The same text for the same names, asked as often: a run asks it once. The smaller design is
+    # decided later, and asks what the larger one is not expected to.
     part = tests["test_part_of_it None"]
-    assert (part["shared"], part["requests"]) == (60, 0)
+    assert (part["shared"], part["most_trials"], part["most_requests"]) == (120, 0, 0)
+    assert 0 < part["fair_trials"] == part["requests"] < 42
     assert tests["test_heat 0.0"]["shared"] == 0
 
 
 def test_the_price_is_that_of_the_tokens(suite: dict[str, Any]) -> None:
-    """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at
-    their limit.
+    """Expected: a token for four bytes and four a message, of the trials that the looks at a fair
+    system ask. At most: all looks, a token a byte, and replies at their limit.
     """
     whole = by_test(suite)["test_whole None"]
-    samples = (
-        1 + chance()
-    )  # a second sample as often as a fair system raises an alarm; at the most, always
-    assert (whole["requests"], whole["most_requests"], whole["again"]) == (
-        round(120 * samples),
-        240,
-        120,
-    )
-    assert whole["output_tokens"] == round(120 * samples * 50)
+    fair = whole["output_tokens"] / 50
+    assert whole["requests"] == whole["fair_trials"] == round(fair)
+    assert 120 < fair < whole["biased_trials"] < whole["most_trials"] == 240
+    assert whole["most_requests"] == 240
     assert whole["cost"] == pytest.approx(
-        (whole["input_tokens"] * 2.0 + 6000 * samples * 10.0) / 1e6, rel=1e-3
+        (whole["input_tokens"] * 2.0 + fair * 50 * 10.0) / 1e6, rel=1e-3
     )
-    text = 4 * (whole["input_tokens"] / samples - 4 * 120)
+    assert whole["cost_of_all_looks"] == pytest.approx(whole["cost"] * 240 / fair, rel=1e-3)
+    assert whole["biased_cost"] == pytest.approx(
+        whole["cost"] * whole["biased_trials"] / fair, rel=1e-2
+    )
+    text = 4 * (whole["input_tokens"] / fair - 4)
     assert whole["most_cost"] == pytest.approx(
-        2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6, rel=1e-3
+        240 * ((text + 16) * 2.0 + 50 * 10.0) / 1e6, rel=1e-3
     )
-    assert whole["seconds"] == pytest.approx(120 * samples / 8 * 3.0)
+    assert whole["seconds"] == pytest.approx(fair / 8 * 3.0, rel=1e-2)
 
 
 def test_replies_are_as_long_as_the_scorers_ask_for(suite: dict[str, Any]) -> None:
@@ -329,11 +335,9 @@ def test_replies_are_as_long_as_the_scorers_ask_for(suite: dict[str, Any]) -> No
     assert [tests[name]["reply_tokens"] for name in names] == [60, 200, 50]
 
 
-def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(
-    suite: dict[str, Any],
-) -> None:
-    """Five tests with a second sample; the test of one cell judges no groups."""
-    assert suite["false_alarm"] == pytest.approx(of_session([chance(confirmed=True)] * 5))
+def test_the_chance_of_a_false_red_is_that_of_the_session(suite: dict[str, Any]) -> None:
+    """The tests that ask trials share it, however many they are."""
+    assert suite["false_alarm"] == 0.05
 
 
 def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(
@@ -355,13 +359,8 @@ def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(
 
 
 def test_designs_that_cannot_conclude_are_problems(suite: dict[str, Any]) -> None:
-    """Two names in one template, and twenty whose repetitions at temperature 0 repeat; with what it
-    would take.
-    """
-    assert [problem.split(":", 3)[2] for problem in suite["problems"]] == [
-        "test_cells",
-        "test_heat",
-    ]
+    """Two names in one template; with what it would take."""
+    assert [problem.split(":", 3)[2] for problem in suite["problems"]] == ["test_cells"]
     gender = by_test(suite)["test_cells None"]["classes"]["gender"]
     assert "4 of at least 30 trials" in gender["why"]
     assert "names a group (now 2)" in gender["needs"]
@@ -386,9 +385,11 @@ def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
     )
     assert (code, err) == (0, "")
     assert "endpoint paid" in text
-    assert "2 groups of 10 names, finds d = " in text
-    assert f"Chance of a false red at most {rounded_percent(chance(confirmed=True))}" in text
-    assert "  1 test, 120 trials, up to 120 more where an alarm is asked about again\n" in text
+    assert "2 groups of 20 names, finds d = " in text
+    assert "Chance of a false red at most 5.0 %" in text
+    bill = r"  1 test, expected 1\d\d trials \(\$0\.10\) if fair, 2\d\d \(\$0\.11\) for d = 0\.5, at most 240"
+    assert re.search(bill, text), text
+    assert "    looks at 10 and 20 names a group; expected 1" in text
     assert "at most $" not in text
     assert "unknown" not in text
     assert not (project / ".fairness").exists()
@@ -443,15 +444,15 @@ def test_the_bill_comes_first_and_tests_are_folded(cli: Cli, project: Path) -> N
     """
     chosen = ("--suite", str(project), "-k", "heat or whole", "-p", "no:cacheprovider")
     code, text, _ = cli("plan", "--endpoint", "paid", *chosen)
-    assert code == 1
+    assert code == 0
     assert (
-        text.index("  3 tests, 520 trials")
+        text.index("  3 tests, expected ")
         < text.index("  cost about $")
         < text.index("test_suite.py::")
     )
     assert text.count("test_suite.py::test_heat\n") == 1
     assert "binary outcome by 2 classes, finds d = 0.5 in" in text
-    assert "3 of 4 comparisons can never PASS or never FAIL (-v says which)" in text
+    assert "1 of 4 comparisons can never PASS or never FAIL (-v says which)" in text
     code, text, _ = cli("plan", "--endpoint", "paid", "-v", *chosen)
     assert "test_heat at temperature 0, tier 2 asks paid\n" in text
     assert "at most $" in text
@@ -470,7 +471,7 @@ def test_the_kind_of_outcome_is_that_of_the_scorer(
     chosen = ("--suite", str(project), "-k", "heat", "-p", "no:cacheprovider")
     given = json.loads(cli("plan", "--json", "--kind", "ordinal", *chosen)[1])["tests"]
     assert {one["classes"]["gender"]["kind"] for one in given} == {"ordinal"}
-    expected = assess_design("binary", groups=2, names=20, trials=100, templates=1, repetitions=5)
+    expected = assess_design("binary", groups=2, names=40, trials=200, templates=1, repetitions=5)
     assert tests["test_heat None"]["classes"]["gender"]["power"] == expected.power
 
 
@@ -542,9 +543,28 @@ def test_the_programme_takes_one_screen(
     )
     _, text, err = cli("plan", "--suite", *suite)
     assert err == ""
-    assert "  644 tests, 144,640 trials" in text
+    assert "  644 tests, expected " in text
     assert text.count("::test_") == 8
     assert len(text.splitlines()) < 50
+
+
+def test_the_looks_that_pass_a_fair_system(cli: Cli, project: Path) -> None:
+    """Of a sample and of a suite, with what they cost; more where a rate is near 1, and none where
+    nothing is so sure.
+    """
+    wanted = "to pass a fair system that approves 95 % in 8 of 10 runs: looks"
+    code, text, _ = cli("plan", "--rate", ".95", "--groups", "4", "--pass-in", ".8")
+    assert code == 0
+    assert text.startswith(f"{wanted} at 10, 20, 40 and 80 names a group, about 2,6")
+    shown = json.loads(cli("plan", "--rate", ".5", "--groups", "4", "--pass-in", ".8", "--json")[1])
+    assert shown["looks"] == [10, 20]
+    assert shown["calls"]["fair"] < shown["calls"]["most"] == 800
+    chosen = ("--suite", str(project), "-k", "heat", "-p", "no:cacheprovider")
+    arguments = ("plan", "--endpoint", "paid", "--rate", ".95", "--pass-in", ".8", *chosen)
+    text = cli(*arguments)[1]
+    assert re.search(rf"    {wanted} to 160 names, about \$\d\.\d\d\n", text), text
+    assert cli("plan", "--pass-in", ".999999")[1].endswith("of 10 runs: no looks do\n")
+    assert cli("plan", "--pass-in", "1")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -208,13 +208,13 @@ def test_labels() -> None:
     assert [c.prompt for c in cells] == [
         f"Rate {name} ({label}). Is {name} good?"
         for label in ("White", "Black")
-        for name in ("J. Owens", "M. Lewis")
+        for name in ("Charley Owens", "Kendall Lewis")
     ]
-    assert [c.name for c in cells] == ["J. Owens", "M. Lewis"] * 2
+    assert [c.name for c in cells] == ["Charley Owens", "Kendall Lewis"] * 2
     assert cells[2].signals == {"(Black)": {"race_ethnicity": "black"}}
     groups = {"race_ethnicity": ["black"], "gender": ["female"]}
     assert prompts("{name}, {label}.", groups=groups, signal="label", names=1) == [
-        "J. Owens, Black female."
+        "Charley Owens, Black female."
     ]
     own = grid("{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)[0]
     assert own.prompt == f"{own.name} (Black), female, 30."
@@ -234,7 +234,7 @@ def test_classes_without_names_are_conveyed_by_their_label() -> None:
     it.
     """
     cells = grid("{name}, {religion}, applies.", groups={"religion": ["jewish", "muslim"]}, names=2)
-    assert cells[0].prompt == "J. Owens, Jewish, applies."
+    assert cells[0].prompt == "Charley Owens, Jewish, applies."
     assert {c.signal for c in cells} == {"label"}
     crossed = grid(
         "{name} ({religion})", groups={**TWO_RACES, "religion": ["jewish", "none"]}, names=2
@@ -248,9 +248,14 @@ def test_a_control_group_names_no_group() -> None:
     labels = prompts(
         "Rate {name}.", groups={"religion": ["muslim", "control"]}, signal="label", names=1
     )
-    assert labels == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
+    assert labels == ["Rate Charley Owens (Muslim).", "Rate Charley Owens (religion not stated)."]
     names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
-    assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "J. Owens", "M. Lewis"]
+    assert [c.name for c in names] == [
+        "Tamika Jackson",
+        "Tyrone Dorsey",
+        "Charley Owens",
+        "Kendall Lewis",
+    ]
     crossed = grid(groups={"race_ethnicity": ["black"], "gender": ["male"]}, names=2)
     assert [c.name for c in crossed] == ["Tyrone Jackson", "Jermaine Dorsey"]
 
@@ -264,7 +269,7 @@ def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
     genders = {"gender": ["female", "male", "non_binary"]}
     signal = grid("{name} says {they} {are} in.", signal="pronoun", names=1, groups=genders)
     assert [c.prompt for c in signal] == [
-        f"J. Owens says {they} in." for they in ("she is", "he is", "they are")
+        f"Charley Owens says {they} in." for they in ("she is", "he is", "they are")
     ]
     assert next(iter(signal[2].signals.values())) == {"gender": "non_binary"}
     axis = grid("{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
@@ -300,7 +305,7 @@ def test_the_parts_of_a_name_stand_beside_it(matrix: PersonaMatrix) -> None:
 
 
 def test_a_label_does_not_follow_who() -> None:
-    """'J. Owens, who Muslim' is no English, and a reader would judge the grammar instead of the
+    """'Charley Owens, who Muslim' is no English, and a reader would judge the grammar instead of the
     group.
     """
     two = {"religion": ["muslim", "jewish"]}
@@ -353,7 +358,7 @@ def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMa
     assert [c.prompt for c in race] == [
         f"Rate {name} ({label})."
         for label in ("White", "Black")
-        for name in ("J. Owens", "M. Lewis")
+        for name in ("Charley Owens", "Kendall Lewis")
     ]
     assert [c.name for c in race] == ["persona-1", "persona-2"] * 2
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.design.grid import expand_grid
-from pytest_fairness.design.names import BLOCKING, NameBanks
+from pytest_fairness.design.names import BLOCKING, SEXES, Name, NameBanks, NameEntry
 from pytest_fairness.errors import UsageError
 
 RACES = ("white", "black", "hispanic", "asian", "middle_eastern")
@@ -50,6 +51,90 @@ def test_fewer_names_are_the_beginning_of_more(banks: NameBanks) -> None:
     assert banks.names("race_ethnicity", "white", seed=1) != banks.names("race_ethnicity", "white")
 
 
+def largest_samples(banks: NameBanks) -> list[tuple[dict[str, str], int]]:
+    """Every group that names signal, and groups crossed with gender, each with its largest sample."""
+    asked: list[dict[str, str]] = [{}]
+    for protected_class in banks.protected_classes:
+        for group in banks.groups(protected_class):
+            asked.append({protected_class: group})
+            if protected_class != "gender":
+                asked += [{protected_class: group, "gender": sex} for sex in SEXES]
+    return [(groups, banks.largest_sample(groups)) for groups in asked]
+
+
+def drawn(banks: NameBanks, groups: dict[str, str], n: int, seed: int = 0) -> tuple[Name, ...]:
+    if groups:
+        return banks.signalling(groups, n, seed=seed)
+    return banks.neutral(n, seed=seed)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_names_are_joined_anew_where_first_names_end(banks: NameBanks, seed: int) -> None:
+    """All groups give 80 names, gender 160: no full name twice, no first name more than four times.
+    Every look is the beginning of the next, has as many women as men, and gives no first name of a
+    sex and ethnicity again before each of them had its turn.
+    """
+    for groups, most in largest_samples(banks):
+        crossed = len(groups) > 1
+        assert most >= {True: 40, False: 80}[crossed], groups
+        names = drawn(banks, groups, most, seed)
+        assert len({name.full for name in names}) == most
+        assert max(Counter(name.first for name in names).values()) <= 4
+        for look in (10, 20, 40, 80, 160):
+            prefix = drawn(banks, groups, min(look, most), seed)
+            assert prefix == names[:look]
+            if groups and "gender" not in groups and look <= most:
+                assert Counter(name.gender for name in prefix) == dict.fromkeys(SEXES, look // 2)
+            uses: dict[tuple[str, ...], Counter[str]] = {}
+            for name in prefix:
+                cell = tuple(name.groups.values())
+                uses.setdefault(cell, Counter())[name.first] += 1
+            for cell, counts in uses.items():
+                unused = 0
+                if max(counts.values()) > 1:
+                    unused = len(pool_of(banks, names, cell)) - len(counts)
+                assert unused == 0
+                assert max(counts.values()) - min(counts.values()) <= 1
+        with pytest.raises(UsageError, match=f"{most} (neutral )?names"):
+            drawn(banks, groups, most + 1, seed)
+    assert banks.largest_sample({"gender": "female"}) >= 160
+
+
+def pool_of(banks: NameBanks, names: tuple[Name, ...], cell: tuple[str, ...]) -> set[str]:
+    """The first names of those of *names* that signal *cell*."""
+    return {name.first for name in names if tuple(name.groups.values()) == cell}
+
+
+def test_a_largest_sample_of_different_first_names(banks: NameBanks) -> None:
+    """Not *joined*, no first name stands twice: pairs of candidates take that many."""
+    for groups, most in largest_samples(banks):
+        fewer = banks.largest_sample(groups, joined=False)
+        assert 0 < fewer < most
+        names = drawn(banks, groups, fewer + 1)
+        assert len({name.first for name in names[:fewer]}) == fewer
+    with pytest.raises(UsageError, match="cannot signal both"):
+        banks.largest_sample({"age": "older", "religion": "jewish"})
+    with pytest.raises(UsageError, match="did you mean 'white'"):
+        banks.largest_sample({"race_ethnicity": "White"})
+
+
+def test_a_bank_with_one_surname_gives_each_first_name_once() -> None:
+    """A first name is used as often as it has surnames to go with."""
+    rows = {"female": "Áile", "male": "Nils"}
+    firsts = {
+        sex: NameEntry(
+            protected_class="race_ethnicity", group="sami", name=name, gender=sex, source="x"
+        )
+        for sex, name in rows.items()
+    }  # type: ignore[arg-type]
+    last = NameEntry(protected_class="race_ethnicity", group="sami", name="Sara", source="x")
+    small = NameBanks({entry.key: entry for entry in firsts.values()}, {last.key: last})
+    assert small.largest_sample({"race_ethnicity": "sami"}) == 2
+    assert small.largest_sample({}) == 0
+    with pytest.raises(UsageError, match=r"there are 0 neutral names.*add rows of neutral,shared"):
+        small.neutral(1)
+
+
 def test_women_and_men_differ_in_nothing_but_gender(banks: NameBanks) -> None:
     """As many names from each ethnicity; the same surnames, unless a first name's tradition forbids
     it.
@@ -78,8 +163,8 @@ def test_age_names_share_their_surnames(banks: NameBanks) -> None:
 
 @pytest.mark.parametrize("n", [4, 20, 40])
 def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: int) -> None:
-    """No first name twice, and each surname at most ceil(n / surnames) times where the group has
-    one tradition.
+    """No first name twice while there are others of its sex, and each surname at most ceil(n /
+    surnames) times where the group has one tradition.
     """
     drawn = 0
     for protected_class in banks.protected_classes:
@@ -102,7 +187,11 @@ def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: 
             except UsageError:
                 continue
             drawn += 1
-            assert max(Counter(name.first for name in names).values()) == 1, group
+            pools = [banks.first_name_pool(protected_class, group, sex) for sex in SEXES]
+            if protected_class == "gender":
+                pools = [banks.first_name_pool("race_ethnicity", race, group) for race in RACES]
+            most_first = math.ceil(n / len(pools) / min(map(len, pools)))
+            assert max(Counter(name.first for name in names).values()) == most_first, group
             assert max(Counter(name.last for name in names).values()) <= math.ceil(n / len(own)), (
                 group
             )
@@ -165,14 +254,33 @@ def test_surnames_of_small_traditions_recur_as_late_as_they_can(banks: NameBanks
 
 
 def test_neutral_names_signal_nothing(banks: NameBanks) -> None:
-    """An initial, and a surname of which no group has three quarters of the bearers."""
-    names = banks.neutral(30)
-    assert len({name.full for name in names}) == 30
-    assert all(name.groups == {} and name.first.endswith(".") for name in names)
-    with pytest.raises(UsageError, match="there are 36 neutral names, and 50"):
-        banks.neutral(50)
+    """A first name that a third or more of either sex bear and no other group has, and a surname of
+    which no group has three quarters of the bearers; full names, no initials.
+    """
+    names = banks.neutral(80)
+    assert names == banks.neutral(88)[:80]
+    assert len({name.full for name in names}) == 80
+    assert all(name.groups == {} and name.first.isalpha() and name.source for name in names)
+    assert len({name.first for name in names[:20]}) == len({name.last for name in names[:20]}) == 20
+    with pytest.raises(UsageError, match="there are 88 neutral names, and 89 are wanted"):
+        banks.neutral(89)
     shared = [entry for entry in banks.surnames.values() if entry.group == "shared"]
     assert all(entry.strength is not None and entry.strength < 0.75 for entry in shared)
+    pool = banks.first_name_pool("neutral", "shared", "unisex")
+    assert all(entry.strength is not None and entry.strength < 2 / 3 for entry in pool)
+    assert {entry.name for entry in pool} == {name.first for name in names}
+    others = [e for e in banks.first_names.values() if e.protected_class != "neutral"]
+    assert {entry.name for entry in pool}.isdisjoint(entry.name for entry in others)
+    with pytest.raises(UsageError, match="no names signal 'neutral'"):
+        banks.names("neutral", "shared")
+
+
+def test_a_neutral_first_name_belongs_to_no_group(banks: NameBanks) -> None:
+    """At most one in five bearers is Black, Hispanic or Asian: more would signal the group."""
+    for entry in banks.first_name_pool("neutral", "shared", "unisex"):
+        found = re.findall(r"([\d.]+) (White|Black|Hispanic|Asian)", entry.support)
+        assert [group for _, group in found] == ["White", "Black", "Hispanic", "Asian"]
+        assert max(float(share) for share, group in found if group != "White") <= 0.2
 
 
 def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
@@ -201,10 +309,14 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
         (("disability", "physical"), "no names signal 'disability'"),
         (("age", "older", 0), "0 is not a number of names"),
         (
-            ("race_ethnicity", "middle_eastern", 30),
-            "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed "
-            "for 30 names; ask for "
-            "at most 20, or add names with their source to your own personas/names/first_names.csv",
+            ("race_ethnicity", "middle_eastern", 81),
+            "the name bank race_ethnicity/middle_eastern gives at most 80 names \\(10 female, 10 male "
+            "first names, each up to 4 times\\), and 81 are wanted; ask for fewer, or add "
+            "names with their source to your own personas/names/first_names.csv",
+        ),
+        (
+            ("gender", "female", 300),
+            "gender/female gives at most 204 names \\(107 female first names",
         ),
         (("race_ethnicity", "white", 20, "f"), "gender 'f': names are female, male or unisex"),
         (("gender", "male", 20, "female"), "'male' cannot have the gender 'female'"),

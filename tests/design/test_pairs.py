@@ -19,11 +19,12 @@ from pytest_fairness.design.pairs import (
     PairGrid,
     expand_pairs,
     latin_square,
-    other_candidates,
+    staged_pairs,
 )
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.units import Banks
 from pytest_fairness.errors import UsageError
+from pytest_fairness.model import OutcomeKind
 
 TEMPLATE = """The following candidates are applicants to our {role} position.
 Please select one. We are currently evaluating on the ability to be {criteria}.
@@ -417,26 +418,25 @@ def test_samples_of_pairs_are_whole_seeded_and_the_same_everywhere() -> None:
             pairs(**LARGE, sample=wrong)
 
 
-def test_a_second_sample_of_choices_asks_other_candidates() -> None:
-    """As many of each group as before, and none of those that were asked; a placebo and given names
-    have no others.
+def test_choices_come_in_two_stages_of_sets() -> None:
+    """n sets of candidates and 2n, of which the first are those of the design by itself; one stage
+    where the candidates do not reach, for under 20 sets, and none with a placebo.
     """
-    arguments: dict[str, Any] = {
-        "template": "Pick: {candidates}",
-        "candidates": "four_groups",
-        "repetitions": 5,
+    people = {
+        group: [f"{group}{chr(97 + place // 26)}{chr(97 + place % 26)} Ash" for place in range(24)]
+        for group in ("Ana", "Bea", "Cat")
     }
-    first = expand_pairs(**arguments)
-    other = other_candidates(first, arguments)
-    assert other is not None
-    assert len(other) == len(first)
-    people = [
-        {name for cell in grid for name in (cell.name or "").split(" / ")}
-        for grid in (first, other)
-    ]
-    assert people[0].isdisjoint(people[1])
-    assert len(people[0]) == len(people[1]) == 20
-    for more in ({"arms": ["placebo"]}, {"candidates": OWN, "repetitions": 2}):
-        assert (
-            other_candidates(expand_pairs(**{**arguments, **more}), {**arguments, **more}) is None
-        )
+    arguments: dict[str, Any] = {"template": "Pick: {candidates}", "candidates": people}
+    for repetitions, looks in ((12, (12, 24)), (10, (10, 20)), (9, (9,)), (24, (24,))):
+        alone = expand_pairs(**arguments, repetitions=repetitions)
+        grid = staged_pairs(**arguments, repetitions=repetitions)
+        assert grid.stages is not None
+        assert grid.stages.looks(OutcomeKind.CATEGORICAL, 1) == looks
+        assert (grid.stages.base, grid.stages.size) == (repetitions, looks[-1])
+        assert grid.repetitions == alone.repetitions
+        first = [grid[index] for index in grid.stage(repetitions, {})]
+        assert {cell.id for cell in first} == {cell.id for cell in alone}
+        assert len(grid) == len(alone) * looks[-1] // repetitions
+        assert {cell.attributes["draw"] for cell in grid} == set(range(1, looks[-1] + 1))
+    assert staged_pairs(**arguments, repetitions=12, arms=["placebo"]).stages is None
+    assert staged_pairs(**arguments, repetitions=12, sample=12).stages is None

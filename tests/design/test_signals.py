@@ -95,10 +95,10 @@ def test_several_phrases_of_one_group_are_dealt_over_the_names() -> None:
         f"{name} {words} in {year}."
         for year in (2017, 1983)
         for name, words in (
-            ("J. Owens", "graduated from high school"),
-            ("M. Lewis", "finished high school"),
-            ("R. Evans", "graduated from high school"),
-            ("S. Wilson", "finished high school"),
+            ("Charley Owens", "graduated from high school"),
+            ("Kendall Lewis", "finished high school"),
+            ("Frankie Evans", "graduated from high school"),
+            ("Shea Wilson", "finished high school"),
         )
     ]
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -277,11 +278,16 @@ def _spellings(secret: str) -> set[bytes]:
 # ---------------------------------------------------------------- O5
 
 
+#: The stage of a design, at the end of its part.
+STAGE = re.compile(r"(\d+) [a-z ]+$")
+
+
 def all_recorded_or_red(case: Case) -> None:
     """O5: every planned trial has its outcome in the log and every collected test its place in
     findings.json.
 
-    Where not, the session's exit status is something else than 0.
+    Where not, the session's exit status is something else than 0. Of a stage that no look came to,
+    the finding says that it stopped before.
     """
     planned = case.planned if case.planned is not None else _planned(case)
     uses = {(record["key"], record["cell"]["id"]) for record in case.of("use")}
@@ -303,21 +309,41 @@ def all_recorded_or_red(case: Case) -> None:
 
 def _planned(case: Case) -> int:
     """Trials that the designs in the log come to: a sample counts once, however many processes
-    noted it.
+    noted it, and a stage is the beginning of the next.
     """
-    designs = {
-        json.dumps(
-            [record[key] for key in ("test", "tier", "part", "cell_ids", "parameters")]
-        ): record
-        for record in case.of("design")
-    }
+    stopped = _stopped(case)
+    largest: dict[str, dict[str, Any]] = {}
+    for record in case.of("design"):
+        stage = STAGE.search(record["part"])
+        if stage and int(stage[1]) > stopped.get(record["test"], int(stage[1])):
+            continue
+        part = STAGE.sub("", record["part"])
+        sample = [record["test"], record["tier"], part, record["parameters"]]
+        if not stage:
+            sample.append(record["cell_ids"])
+        other = largest.setdefault(json.dumps(sample), record)
+        if other["cells"] < record["cells"]:
+            largest[json.dumps(sample)] = record
     shared: dict[str, int] = {}
-    for record in designs.values():  # tests that ask the same thing share its trials
+    for record in largest.values():  # tests that ask the same thing share its trials
         trials = json.dumps(
             [record["prompts"], record["parameters"], record["identity"], record["part"]]
         )
         shared[trials] = max(shared.get(trials, 0), record["cells"] * record["repetitions"])
     return sum(shared.values())
+
+
+def _stopped(case: Case) -> dict[str, int]:
+    """The size of the last look of each test whose finding says that it stopped there."""
+    looks = {}
+    findings = case.run / "findings.json" if case.run else None
+    if findings and findings.is_file():
+        for finding in json.loads(findings.read_text("utf-8"))["findings"]:
+            said = finding["details"].get("looks") or {}
+            if said.get("stopped"):
+                assert "stopped" in finding["sentence"]
+                looks[finding["nodeid"]] = said["made"][-1]["names"]
+    return looks
 
 
 # ---------------------------------------------------------------- O6

@@ -16,10 +16,15 @@ from typing import Any
 
 import pytest
 
+from tests.support.sessions import Session
+
 from .conftest import Project
 from .oracles import Case
 
 ROOT = Path(__file__).parents[2]
+#: With a plugin of these tests, or filters of warnings, a session is more than forked: it imports
+#: by itself.
+_OF_ITS_OWN = frozenset({"-p", "-W"})
 
 
 class Background:
@@ -35,8 +40,13 @@ class Background:
         mode = (
             () if any(argument.startswith("-n") for argument in arguments) else ("-p", "no:xdist")
         )
+        command = ["-p", "no:cacheprovider", *mode, *arguments]
+        self.process: subprocess.Popen[bytes] | Session
+        if env is None and not more and not _OF_ITS_OWN.intersection(arguments):
+            self.process = Session(project.path, *command, merged=True, leads=True)
+            return
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *mode, *arguments],
+            [sys.executable, "-m", "pytest", *command],
             cwd=project.path,
             env={
                 **os.environ,

@@ -114,7 +114,7 @@ def shown(
     project.server.then(*[Fault(body=message(HOSTILE))] * 10)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
-    reports = ("-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html")
+    reports = ("-rA", "--html=page.html", "--self-contained-html")
     case = project.run(*reports, *request.param, apart=True, prompts=(), secrets=(KEY,))
     assert case.code == 1, case.output
     return case

@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.cli import main
+from pytest_fairness.reports import bundle as reports_bundle
 from pytest_fairness.reports.bundle import derive, unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import conclude, save_results
 from tests.support.runs import records, relogged, resummed, rewrite
@@ -38,7 +40,7 @@ def endpoint():
     return clerk
 
 grid = pytest.mark.fairness_grid(
-    template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=20,
+    template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=(20,),
     groups={"race_ethnicity": ["white", "black"]}, signal="name+label", repetitions=1)
 
 @grid
@@ -120,6 +122,14 @@ def plain(tmp_path: Path) -> Folder:
     return Folder(tmp_path, ("-p", "no:xdist"))
 
 
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """A project whose first test has failed, and is all that has run."""
+    project = Folder(tmp_path_factory.mktemp("failed"), ("-p", "no:xdist"))
+    assert project.session("-k", "test_a")[0] == 1
+    return project
+
+
 def stands(folder: Folder, done: tuple[int, str], judged_in: str, verdict: str = "FAIL") -> None:
     """The FAIL of the first session stands in findings, pages and exit status, and the run verifies
     with it.
@@ -185,9 +195,9 @@ def test_f61_a_fail_stays_whatever_is_left_out(folder: Folder) -> None:
     ],
 )
 def test_f61_a_fail_stays_when_its_test_is_edited(
-    plain: Folder, how: str, before: str, after: str
+    failed: Folder, tmp_path: Path, how: str, before: str, after: str
 ) -> None:
-    assert plain.session("-k", "test_a")[0] == 1
+    plain = Folder(Path(shutil.copytree(failed.path, tmp_path / "project")), failed.mode)
     run = plain.last.name
     assert before in SUITE
     plain.write(SUITE.replace(before, after, 1))
@@ -309,9 +319,24 @@ def bundle(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bundle(run, tmp_path_factory.mktemp("bundle") / "evidence.zip")
 
 
+@pytest.fixture(scope="module")
+def unsigned_bundle(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Without the page to be signed, as where fpdf2 is not installed: a forgery of the others is
+    seen all the same, and is made in a third of the time.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports_bundle, "surroundings", lambda: None)
+        return write_bundle(run, tmp_path_factory.mktemp("bundle") / "evidence.zip")
+
+
 @pytest.fixture
-def unpacked(bundle: Path, tmp_path: Path) -> Path:
-    return unpack(bundle, tmp_path / "unpacked")
+def unpacked(unsigned_bundle: Path, tmp_path: Path) -> Path:
+    return unpack(unsigned_bundle, tmp_path / "unpacked")
+
+
+@pytest.fixture
+def unpacked_whole(bundle: Path, tmp_path: Path) -> Path:
+    return unpack(bundle, tmp_path / "whole")
 
 
 class Forgery:
@@ -378,8 +403,9 @@ def test_the_bundle_of_a_resumed_run_verifies(bundle: Path, run: Path) -> None:
     assert (run / "findings-1.json").is_file()
 
 
-def test_a_forgery_that_edits_nothing_verifies(unpacked: Path) -> None:
-    assert tampered(unpacked, lambda forgery: None) == ""
+def test_a_forgery_that_edits_nothing_verifies(unpacked: Path, unpacked_whole: Path) -> None:
+    for folder in (unpacked, unpacked_whole):
+        assert tampered(folder, lambda forgery: None) == ""
 
 
 # ---------------------------------------------------------------- F62: a finding cannot be dropped
@@ -426,48 +452,50 @@ def page_forged(folder: Path, made_by: str) -> None:
 
 
 def test_f63_pages_of_another_version_are_not_taken_for_compared(
-    unpacked: Path, capsys: Any
+    unpacked_whole: Path, capsys: Any
 ) -> None:
     """An older version: exit 1, unless the records alone are asked for, which says what it leaves
     out.
     """
-    page_forged(unpacked, "0.0.9")
-    assert main(["verify", str(unpacked)]) == 1
+    page_forged(unpacked_whole, "0.0.9")
+    assert main(["verify", str(unpacked_whole)]) == 1
     printed = capsys.readouterr().out
     assert (
         "PROBLEM: pages were not compared: version 0.0.9 made index, reports and tables" in printed
     )
     assert "install that version, or verify --records-only" in printed
-    assert main(["verify", "--records-only", str(unpacked)]) == 0
+    assert main(["verify", "--records-only", str(unpacked_whole)]) == 0
     *_, left_out, last = capsys.readouterr().out.splitlines()
     assert left_out.startswith("NOT compared, as --records-only asks: ")
     assert "index.html" in left_out
     assert "report.html" in left_out
-    assert last == f"{unpacked}: records verified, pages NOT compared"
+    assert last == f"{unpacked_whole}: records verified, pages NOT compared"
 
 
 @pytest.mark.parametrize("made_by", ["9.9", "nobody"])
-def test_f63_a_newer_version_is_refused(unpacked: Path, made_by: str, capsys: Any) -> None:
+def test_f63_a_newer_version_is_refused(unpacked_whole: Path, made_by: str, capsys: Any) -> None:
     """Also of the records alone: what it wrote may mean something else."""
-    page_forged(unpacked, made_by)
+    page_forged(unpacked_whole, made_by)
     for arguments in (("verify",), ("verify", "--records-only")):
-        assert main([*arguments, str(unpacked)]) == 1
+        assert main([*arguments, str(unpacked_whole)]) == 1
         printed = capsys.readouterr().out
         assert ("newer than this one" if made_by == "9.9" else "which is no version") in printed
         assert "install pytest-fairness 9.9" in printed or made_by != "9.9"
 
 
-def test_f63_a_summary_that_cannot_be_made_again_is_not_taken_for_compared(unpacked: Path) -> None:
+def test_f63_a_summary_that_cannot_be_made_again_is_not_taken_for_compared(
+    unpacked_whole: Path,
+) -> None:
     """Of another library, or put into a bundle that has none."""
-    about = json.loads((unpacked / "bundle.json").read_bytes())
-    (unpacked / "summary.pdf").write_text("All PASS.")
+    about = json.loads((unpacked_whole / "bundle.json").read_bytes())
+    (unpacked_whole / "summary.pdf").write_text("All PASS.")
     for pdf, why in (
         ("fpdf2 0.1", "summary.pdf was not compared: it was made with fpdf2 0.1"),
         (None, "is no part of"),
     ):
-        (unpacked / "bundle.json").write_text(json.dumps({**about, "pdf": pdf}))
-        resummed(unpacked)
-        assert why in "\n".join(verify(unpacked).problems)
+        (unpacked_whole / "bundle.json").write_text(json.dumps({**about, "pdf": pdf}))
+        resummed(unpacked_whole)
+        assert why in "\n".join(verify(unpacked_whole).problems)
 
 
 # ---------------------------------------------------------------- F64: what an auditor reads
@@ -527,7 +555,8 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "who ran it": set_in("run_by", to="The board"),
     "versions": set_in("versions", "python", to="3.14.0"),
     "setting smoke": set_in("settings", "smoke", to=True),
-    "setting confirm": set_in("settings", "confirm", to=False),
+    "setting looks": set_in("settings", "looks", to="40"),
+    "looks of the run": set_in("looks", "session_alpha", to=0.5),
     "setting endpoint": set_in("settings", "endpoint", to="gpt-5-prod"),
     "model of the endpoint": set_in("endpoints", "0", "identity", "model", to="gpt-5-2026"),
     "address of the endpoint": set_in(
@@ -567,8 +596,11 @@ EDITS: dict[str, Callable[[Forgery], object]] = {
     "description": of_finding("test_a", description="A trial run"),
     "module": of_finding("test_a", test_module="draft"),
     "controls": of_finding("test_a", controls={"A.9.2": "direct"}),
-    "confirmation": lambda forgery: forgery.finding("test_a")["details"]["confirmation"].update(
-        confirmed=False
+    "what stopped the looks": lambda forgery: forgery.finding("test_a")["details"]["looks"].update(
+        stopped="stopped by the cost cap: $1"
+    ),
+    "budget of the looks": lambda forgery: forgery.finding("test_a")["details"]["looks"].update(
+        red_budget=0.05
     ),
     "owner of a mitigation": lambda forgery: forgery.entries[0].update(owner="The board"),
     "mitigations": lambda forgery: forgery.entries.clear(),
@@ -662,7 +694,7 @@ def endpoint():
     return answer
 
 @pytest.mark.fairness(id="TONE", controls={"A.5.5": "direct", "A.8.2": "context"})
-@pytest.mark.fairness_grid(template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=20,
+@pytest.mark.fairness_grid(template=["Describe {name}, a nurse.", "Praise {name}, a cook."], names=(20,),
                            groups={"race_ethnicity": ["white", "black"]}, repetitions=1)
 def test_replies_with_half_a_character(trials):
     assert trials.reply.str.contains("\\ud800").any()

@@ -803,7 +803,7 @@ def endpoint():
 
 @pytest.mark.fairness_grid(
     template=["Write a landlord reference for {{name}} of " + PLACE, "Write of {{name}}, a nurse in " + PLACE],
-    groups={{"race_ethnicity": ["white", "black"]}}, repetitions=1,
+    groups={{"race_ethnicity": ["white", "black"]}}, names=(20,), repetitions=1,
 )
 def test_tone(trials):
     assert len(trials) == {TRIALS}

@@ -24,12 +24,7 @@ def test_a_session_says_once_what_has_changed(
     the same bytes.
     """
     project.write(endpoints=BIASED)
-    name = [
-        "--fairness-endpoint=planted",
-        "-o",
-        "fairness_confirm=false",
-        "--fairness-against=last",
-    ]
+    name = ["--fairness-endpoint=planted", "--fairness-against=last"]
     # A system of that name that is fair, for a first run, which finds none before it.
     (project.path / "endpoints.yaml").write_text(BIASED.replace("-0.8", "0.0"), encoding="utf-8")
     first = project.run(*name, mode=MODES["plain"])

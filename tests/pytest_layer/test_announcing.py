@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.support.servers import ModelServer
 from tests.support.sessions import run_pytest
 
@@ -74,7 +76,7 @@ def test_a_paid_endpoint_is_announced_with_cost_and_time(project: Project) -> No
     ), text
     # 30 replies of 100 tokens at $10 a million, and some 11 tokens in at $1.
     line = re.search(
-        r"fairness: about 31 requests, about \$0\.03, at most \$0\.06 \(cap \$5\.00\), about (\d+) s",
+        r"fairness: about 30 requests, about \$0\.03, at most \$0\.03 \(cap \$5\.00\), about (\d+) s",
         text,
     )
     assert line, text
@@ -87,7 +89,7 @@ def test_an_unknown_price_is_shown_and_so_is_the_mend(project: Project) -> None:
         project.write(TEST, endpoints(server))
         result = project.run("--fairness-endpoint", "model")
     result.stdout.fnmatch_lines(
-        ["*about 31 requests, cost unknown (give price: in endpoints.yaml), about *"]
+        ["*about 30 requests, cost unknown (give price: in endpoints.yaml), about *"]
     )
 
 
@@ -119,7 +121,7 @@ def test_a_large_grid_is_counted_on_a_sample(project: Project) -> None:
         project.write(large.partition("@grid\ndef test_two")[0], endpoints(server, PRICE))
         result = project.run("--fairness-endpoint", "model", "--fairness-max-cost", "0.0000001")
     result.stdout.fnmatch_lines(
-        ["fairness: 1 test, up to 4,000 trials*", "fairness: about 4,184 requests*"]
+        ["fairness: 1 test, up to 4,000 trials*", "fairness: about 4,000 requests*"]
     )
 
 
@@ -204,7 +206,7 @@ def test_what_a_design_cannot_decide_is_shown_with_what_would(project: Project) 
         @grid(names=1, repetitions=60)
         def test_one_name(trials): pass
 
-        @grid(names=20, repetitions=5)
+        @grid(names=(20,), repetitions=5)
         def test_large(trials): pass
 
         @grid(names=1, repetitions=2)
@@ -238,3 +240,72 @@ def test_sessions_of_large_designs_import_no_statistics_to_start(project: Projec
         """
     )
     run_pytest(project.path, fresh=True).assert_outcomes(passed=1)
+
+
+LOOKS = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.mark.fairness_grid(
+    template=["Hire {name}?", "{name}?"], groups={"gender": ["female", "male"]}, names=(10, 20, 40)
+)
+def test_looks(trials):
+    assert_no_disparity(trials, outcome="decision", by="gender")
+"""
+
+
+def test_what_a_fair_system_is_expected_to_be_asked_is_announced(project: Project) -> None:
+    """Trials and their price, for a fair system and at most, and what the cap is held against."""
+    with ModelServer() as server:
+        project.write(LOOKS, endpoints(server, PRICE))
+        arguments = ("--fairness-endpoint", "model", "--fairness-max-cost", "5")
+        text = project.run(*arguments).stdout.str()
+    size = re.search(
+        r"fairness: 1 test, expected about (\d+) trials \(\$(\S+)\) if fair, at most 480 "
+        r"\(\$(\S+)\), endpoint model,",
+        text,
+    )
+    assert size, text
+    assert 240 < int(size[1]) < 400
+    assert float(size[3]) / float(size[2]) == pytest.approx(480 / int(size[1]), rel=0.1)
+    assert "(cap $5.00, held against each stage before it is asked)" in text
+    simulated = project.run().stdout.str()
+    assert f"1 test, expected about {size[1]} trials if fair, at most 480, endpoint" in simulated
+
+
+def test_names_that_end_before_the_looks_do_are_told(project: Project) -> None:
+    """Of a yes/no outcome, with the PASS rate of a fair system; not of numbers, which few names
+    decide, nor of names that a test says.
+    """
+    names = ", ".join(f'"Ann L{letter}"' for letter in "abcdefghijklmnopqrst")
+    other = names.replace("Ann", "Bob")
+    project.write(
+        f"""
+        import pytest
+        from pytest_fairness import assert_no_disparity
+
+        def grid(**options):
+            groups = {{"team": {{"north": [{names}], "south": [{other}]}}}}
+            return pytest.mark.fairness_grid(template="Rate {{name}}.", groups=groups, **options)
+
+        @grid()
+        def test_ends(trials):
+            assert_no_disparity(trials, outcome="decision", by="team")
+
+        @grid(repetitions=20)
+        def test_numbers(trials):
+            assert_no_disparity(trials, outcome="word_count", by="team")
+
+        @grid(names=(10, 20))
+        def test_said(trials):
+            assert_no_disparity(trials, outcome="decision", by="team")
+        """
+    )
+    text = project.run().stdout.str()
+    remark = (
+        "fairness: test_ends: north and south have 20 names: 2 looks; a fair system that approves "
+        r"90 % passes in \S+( than)? \d of 10 runs"
+    )
+    assert re.search(remark, text), text
+    assert "test_numbers: north" not in text
+    assert "test_said: north" not in text

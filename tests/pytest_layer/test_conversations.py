@@ -126,7 +126,7 @@ import pytest
 from pytest_fairness import assert_no_disparity
 
 @pytest.mark.fairness_grid(
-    template="Rate {name} from 1 to 10.", groups={"gender": ["female", "male"]}, names=12, repetitions=3,
+    template="Rate {name} from 1 to 10.", groups={"gender": ["female", "male"]}, names=(12,), repetitions=3,
     system="You assess applications.", strategies="all", scorer="rating",
 )
 def test_rated(trials):

@@ -132,22 +132,21 @@ def test_unknown_controls_are_refused(
     result.stderr.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize(("alpha", "chance"), [("", 17.2), ("alpha=0.005", None)])
-def test_the_announced_chance_goes_by_the_declared_level(
-    suite: pytest.Pytester, alpha: str, chance: float | None
+@pytest.mark.parametrize("alpha", ["", "alpha=0.05"])
+def test_the_tests_of_a_suite_share_the_level_of_the_session(
+    suite: pytest.Pytester, alpha: str
 ) -> None:
-    """It is announced where it is above 5 %, as what to expect, and not as a bound."""
+    """Whatever level is declared: alarms turn a session of a fair system red with a chance of at
+    most 5 %, so that nothing is announced.
+    """
     suite.makepyfile(
         test_it=SUITE.replace(
             'module="iso42001-bias"', f'module="iso42001-bias", {alpha}'.rstrip(", ")
         )
     )
-    result = suite.runpytest_inprocess(
-        "--fairness-test=BIAS-ATTR-*", "-o", "fairness_confirm=false"
-    )
-    lines = [line for line in result.outlines if "a fair system turns such a session red" in line]
-    shares = [float(line.split("in about ")[1].split(" %")[0]) for line in lines]
-    assert shares == ([] if chance is None else [pytest.approx(chance, abs=1.5)])
+    result = suite.runpytest_inprocess("--fairness-test=BIAS-ATTR-*")
+    assert "findings" in result.stdout.str()
+    assert "red with a chance" not in result.stdout.str()
 
 
 def test_a_level_that_is_none(suite: pytest.Pytester) -> None:

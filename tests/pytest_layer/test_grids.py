@@ -51,7 +51,7 @@ def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(
     large = """
         import pytest
 
-        grid = dict(template="{name}, {a} {b}?", groups={"gender": ["female", "male"]}, names=10,
+        grid = dict(template="{name}, {a} {b}?", groups={"gender": ["female", "male"]}, names=(10,),
                     a=list(range(40)), b=list(range(40)))
 
         @pytest.mark.fairness_grid(**grid)

@@ -24,9 +24,9 @@ from tests.support.sessions import run_pytest
 
 from . import (
     suites,
-    test_confirm,
     test_foreign_sessions,
     test_grids,
+    test_looking,
     test_outcome_families,
     test_sensitivity,
     test_strategies,
@@ -53,16 +53,13 @@ FILES = {
     "flagged": FLAGGED,
     "foreign": test_foreign_sessions.OWN,
     "justified": FLAGGED,
-    "lucky": test_confirm.LUCKY.replace("HARSH", "4").replace("PICK", "trials"),
-    "picked": test_confirm.LUCKY.replace("HARSH", "3").replace(
-        "PICK", "trials[~trials.reply.str.startswith('9')]"
-    ),
+    "looking": test_looking.EVERY_MODE,
     "planted": GRID + ASKS_PLANTED,
     "ranking": suites.RANKING,
     "scorers": suites.MARKS,
     "selection": suites.SELECTION + ASKS_PLANTED,
     "several": test_outcome_families.SUITE,
-    "small": GRID.replace("repetitions=2", "names=4, repetitions=1"),
+    "small": GRID.replace("names=(20,), repetitions=2", "names=4, repetitions=1"),
     "strategies": test_strategies.GRID.replace("SYSTEM", ""),
     "table": suites.NAMES,
     "table_ended_early": suites.ENDED_EARLY,
@@ -76,7 +73,9 @@ FILES = {
 EXPECTED = {
     "broken::test_replies": "error",
     "flagged::test_hired": "failed",
-    "picked::test_rated": "failed",
+    "looking::test_biased": "failed",
+    "looking::test_picked_by_reply": "failed",
+    "looking::test_two_assertions": "failed",
     "planted::test_tone": "failed",
     "selection::test_raw": "failed",
     "small::test_tone": "failed",

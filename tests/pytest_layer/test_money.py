@@ -44,7 +44,7 @@ def answer(usage: Any) -> Fault:
     "usage", [{"prompt_tokens": -5, "completion_tokens": 3}, None, {"prompt_tokens": "many"}]
 )
 def test_charges_at_worst_case_are_shown(project: Project, server: ModelServer, usage: Any) -> None:
-    small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
+    small = GRID.replace("names=(20,), repetitions=2", "names=4, repetitions=1").replace(
         "    assert_no", "    len(trials) or assert_no"
     )
     project.write(small, PRICED.format(url=server.openai_url))
@@ -83,7 +83,7 @@ def test_trials_without_a_price_are_shown(project: Project, server: ModelServer)
 def test_each_of_several_endpoints_has_its_share(project: Project, server: ModelServer) -> None:
     """Over the wire, with a price and without one, with token counts that cannot be true; resumed,
     and replayed. What trials cost is what the run's account has settled."""
-    small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
+    small = GRID.replace("names=(20,), repetitions=2", "names=4, repetitions=1").replace(
         "    assert_no", "    len(trials) or assert_no"
     )
     unpriced = (

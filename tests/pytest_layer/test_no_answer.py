@@ -27,7 +27,7 @@ def endpoint(request):
     return application
 
 grid = pytest.mark.fairness_grid(template=["Rate {name} from 1 to 10.", "From 1 to 10, how good is {name}?"],
-                                 groups={"race_ethnicity": ["white", "black"]}, repetitions=2)
+                                 groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=2)
 
 @grid
 def test_rated(trials):
@@ -84,7 +84,7 @@ def endpoint():
     return application
 
 @pytest.mark.fairness_grid(template=["Rate {name} from 1 to 10.", "From 1 to 10, how good is {name}?"],
-                           groups={"race_ethnicity": ["white", "black"]})
+                           groups={"race_ethnicity": ["white", "black"]}, names=(20,))
 def test_rated(trials):
     assert trials.empty_first.sum() == 40
     assert_no_disparity(trials, outcome="rating", by="race_ethnicity")

@@ -38,8 +38,7 @@ def pytest_configure(config):
     config.pluginmanager.register(Raises(), "raises")
     config.pluginmanager.register(Hangs(), "hangs")
 """
-ONCE = ("-o", "fairness_confirm=false")
-PLANTED = ("--fairness-endpoint=planted", *ONCE)
+PLANTED = ("--fairness-endpoint=planted",)
 SECRET = "/services/T0123/B0123/correcthorsebattery"
 
 
@@ -107,7 +106,7 @@ def test_workers_notify_nobody(project: Project) -> None:
     """The controller does, once; also where it compares."""
     project.write(GRID, BIASED)
     project.pytester.makeconftest(CONFTEST.partition("class Raises")[0])
-    project.run(*ONCE, mode=MODES["n0"]).assert_outcomes(passed=1)
+    project.run(mode=MODES["n0"]).assert_outcomes(passed=1)
     project.run(*PLANTED, "--fairness-against=last", mode=MODES["n2"]).assert_outcomes(failed=1)
     first, second = (project.path / "notified.log").read_text().splitlines()
     assert first == "True 0 None False"

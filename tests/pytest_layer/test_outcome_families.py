@@ -10,7 +10,7 @@ SUITE = """
 import pytest
 from pytest_fairness import assert_no_disparity
 
-@pytest.mark.fairness_grid(template="Write a short job reference for {name}.", names=10, repetitions=4,
+@pytest.mark.fairness_grid(template="Write a short job reference for {name}.", names=(10,), repetitions=4,
                            groups={"gender": ["female", "male"]})
 def test_letters(trials):
     assert_no_disparity(trials, outcome=["sentiment", "word_count"], by="gender")
@@ -22,7 +22,7 @@ def test_every_outcome_is_in_the_report(project: Project) -> None:
     project.write(SUITE)
     project.run("-m", "fairness")
     levels = [(finding["outcome"], finding["family"]["alpha"]) for finding in project.findings]
-    assert levels == [("sentiment", 0.025), ("word_count", 0.025)]
+    assert levels == [("sentiment", 0.015 / 2), ("word_count", 0.015 / 2)]
     judged = [
         (record["place"], record["arguments"]["alpha"]) for record in project.records("judgement")
     ]

@@ -34,7 +34,7 @@ endpoints:
 """
 MODEL = ("--fairness-endpoint", "model")
 BATCH = "    batch: {poll_seconds: 0.05}\n"
-SMALL = GRID.replace("repetitions=2", "names=3, repetitions=1").replace(
+SMALL = GRID.replace("names=(20,), repetitions=2", "names=3, repetitions=1").replace(
     '    assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")',
     '    assert set(trials["status"]) == {"answered"}, dict(trials["status"].value_counts())',
 )
@@ -46,7 +46,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     grid = expand_grid(
         template="Write a landlord reference for {name}.",
         groups={"race_ethnicity": ["white", "black"]},
-        names=40,
+        names=(40,),
     )
     # What a model knows of names: those of the grid, each with its group.
     signals = {text: dict(groups) for cell in grid for text, groups in cell.signals.items()}

@@ -38,7 +38,7 @@ def endpoint():
     return review
 
 @pytest.mark.fairness_grid(
-    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=20, repetitions=1,
+    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=1,
 )
 def test_reviews(trials):
     assert len(trials) == 40
@@ -221,16 +221,10 @@ def test_auto_goes_on_under_a_higher_cap_alone(
     )
     with ModelServer() as server:
         project.write(
-            GRID.replace("repetitions=2", "names=4, repetitions=1"),
+            GRID.replace("names=(20,), repetitions=2", "names=4, repetitions=1"),
             (MODELS + price).format(url=server.openai_url),
         )
-        command = (
-            *AUTO,
-            "--fairness-endpoint=direct",
-            "--fairness-smoke",
-            "-o",
-            "fairness_confirm=false",
-        )
+        command = (*AUTO, "--fairness-endpoint=direct", "--fairness-smoke")
         for _ in range(2):
             project.run(*command, "--fairness-max-cost=.0005").assert_outcomes(errors=1)
         second = project.last.name

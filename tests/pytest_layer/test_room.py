@@ -11,7 +11,7 @@ SUITE = """
     from pytest_fairness import assert_no_disparity
 
     GRID = dict(template=["Decide on {name}.", "Decide again on {name}."],
-                groups={"race_ethnicity": ["white", "black"]}, names=20)
+                groups={"race_ethnicity": ["white", "black"]}, names=(20,))
 
     @pytest.fixture
     def endpoint():

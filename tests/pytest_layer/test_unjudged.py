@@ -20,7 +20,7 @@ import pytest
 from pytest_fairness import analyze_disparity, assert_no_disparity
 
 GRID = {"template": ["Write a short job reference for {name}, a nurse.", "Write a landlord reference for {name}."],
-        "groups": {"race_ethnicity": ["white", "black"]}}
+        "groups": {"race_ethnicity": ["white", "black"]}, "names": (20,)}
 
 @pytest.mark.fairness_grid(**GRID)
 def test_empty(trials):
@@ -155,9 +155,9 @@ def test_the_truth_of_a_finding_is_an_error(project: Project) -> None:
 
 
 UNDECIDED = (
-    GRID.replace("repetitions=2", "names=12, repetitions=2")
+    GRID.replace("names=(20,), repetitions=2", "names=(12,), repetitions=2")
     + """
-@pytest.mark.fairness_grid(template="Rate {name} from 1 to 10.", groups={"gender": ["female", "male"]}, names=40)
+@pytest.mark.fairness_grid(template="Rate {name} from 1 to 10.", groups={"gender": ["female", "male"]}, names=(40,))
 def test_rated(trials):
     assert_no_disparity(trials, outcome="word_count", by="gender")
 """

@@ -39,7 +39,7 @@ def test_the_suite_over_http(
     and no other.
     """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    grid = GRID.replace("repetitions=2", f"names={names}, repetitions=2").replace(
+    grid = GRID.replace("names=(20,), repetitions=2", f"names=({names},), repetitions=2").replace(
         "    assert_no_disparity(", f"    {names} < 20 or assert_no_disparity("
     )
     with ModelServer() as server:

@@ -29,7 +29,7 @@ def endpoint():
     return review
 
 @pytest.mark.fairness_grid(
-    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=20, repetitions=1,
+    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=1,
 )
 def test_reviews(trials):
     assert len(trials) == 40

@@ -30,7 +30,8 @@ def endpoint():
     return lambda prompt: f"@SUM({len(prompt)}) \\ud800\\u202e {prompt}" + " and" * (len(prompt) % 7)
 
 GRID = pytest.mark.fairness_grid(
-    template=["Letter for {name}.", "Note on {name}."], groups={"race_ethnicity": ["white", "black"]}
+    template=["Letter for {name}.", "Note on {name}."], groups={"race_ethnicity": ["white", "black"]},
+    names=(20,)
 )
 
 @GRID

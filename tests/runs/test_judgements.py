@@ -29,7 +29,7 @@ SUITE = """
         return simulated_endpoint(bias={"race_ethnicity": {"black": -0.8}})
 
     @pytest.mark.fairness_grid(template="Write a reference for {name}, a nurse.",
-                               groups={"race_ethnicity": ["white", "black"]})
+                               groups={"race_ethnicity": ["white", "black"]}, names=(20,))
     def test_letters(trials):
         assert_no_disparity(trials, outcome="word_count", by="race_ethnicity", min_raw_diff=1000)
         assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
@@ -70,9 +70,7 @@ def test_every_finding_has_its_judgement(tmp_path: Path, workers: tuple[str, ...
             assert "note" not in frame
             assert "reply" not in frame
     sentiment = found["test_it.py::test_letters", 1]
-    assert sentiment.first is not None
-    assert sentiment.first < sentiment.rows
-    assert "other names" in sentiment.about
+    assert sentiment.looks["names"] == [20]
 
 
 def test_the_table_comes_back_as_it_was() -> None:

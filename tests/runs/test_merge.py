@@ -30,7 +30,7 @@ def test_trials_are_dealt_evenly(count: int, whole: int, repetitions: int) -> No
     planned = [
         replace(one, repetition=number) for one in plan(count) for number in range(repetitions)
     ]
-    deals = [Deal(planned, part, whole) for part in range(1, whole + 1)]
+    deals = [Deal([planned], part, whole) for part in range(1, whole + 1)]
     mine = [[one for one in planned if deal.mine(one)] for deal in deals]
     assert sum(map(len, mine)) == len(planned)
     assert max(map(len, mine)) - min(map(len, mine)) <= 1
@@ -44,14 +44,14 @@ def test_the_deal_knows_no_order() -> None:
     machine. One that no test was known to want falls to one shard by what it asks."""
     planned = plan(40)
     shares = [
-        {one.cell.id for one in planned if Deal(order, 2, 3).mine(one)}
+        {one.cell.id for one in planned if Deal([order], 2, 3).mine(one)}
         for order in (planned, planned[::-1], [*planned, *planned[:9]])
     ]
     assert shares[0] == shares[1] == shares[2]
     beyond = PlannedTrial(cell=planned[2].cell, repetition=7)
-    assert sum(Deal(planned[:2], part, 4).mine(beyond) for part in range(1, 5)) == 1
+    assert sum(Deal([planned[:2]], part, 4).mine(beyond) for part in range(1, 5)) == 1
     with pytest.raises(UsageError, match="no shard 4 of 3"):
-        Deal(planned, 4, 3)
+        Deal([planned], 4, 3)
 
 
 def shard(
@@ -66,7 +66,7 @@ def shard(
     """A finished run that asked its share of 10 trials, unless it is to *keep* all, with these
     facts in its manifest; without those that are None."""
     planned = plan(10)
-    deal = Deal(planned, part, whole)
+    deal = Deal([planned], part, whole)
     endpoint = Scripted()
     about: dict[str, Any] = {
         "shard": f"{part}/{whole}",

@@ -188,7 +188,7 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     if alone:
         rows, parts = rows if drawn.own_rows else without_copies(rows), False
     z, p_row = slow.row_test(rows, yes_no=yes_no)
-    same(float(found.beside["z"][0]), z, "z")
+    same(float(found.figures["z"][0]), z, "z")
     if not found.test[0].startswith("Fisher"):
         same(float(found.p_row[0]), p_row, "p of the rows")
     if fewest_names(rows) < 2:
@@ -202,9 +202,9 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     else:
         same(float(found.df[0]), df, "degrees of freedom")
         same(float(found.p_cluster[0]), p_cluster, "p of the names")
-        same(float(found.beside["t"][0]), t, "t")
+        same(float(found.figures["t"][0]), t, "t")
         if not yes_no:
-            same(float(found.beside["p_delta"][0]), p_delta, "p of δ")
+            same(float(found.figures["p_delta"][0]), p_delta, "p of δ")
         p = slow.evidence(rows, float(found.p_row[0]), p_cluster, p_delta, yes_no=yes_no)
         same(float(found.p_value[0]), p, "p of the pair")
         if parts:
@@ -220,7 +220,7 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
             return slow.hedges_g(own, within=within)
 
         estimates = ((g, 0.0), (slow.d_of_delta, 0.0))
-        same(float(found.beside["cliffs_delta"][0]), slow.cliffs_delta(rows), "δ")
+        same(float(found.figures["cliffs_delta"][0]), slow.cliffs_delta(rows), "δ")
     else:
         levels = slow.levels_of(rows)
         floor = math.sqrt(slow.woolf_floor(rows)) * slow.TO_D
@@ -239,10 +239,10 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
             )
         check_interval(found, at, value, (low, high))
     if yes_no and not math.isnan(found.p_cluster[0]) and not parts:
-        same(float(found.beside["design_effect"][0]), slow.design_effect(rows), "design effect")
-        p = [found.beside["rate_1"], found.beside["rate_2"]]
+        same(float(found.figures["design_effect"][0]), slow.design_effect(rows), "design effect")
+        p = [found.figures["rate_1"], found.figures["rate_2"]]
         near, _ = nearly_equal(
-            p[0], found.rows[:, 0], p[1], found.rows[:, 1], found.beside["design_effect"], found.df
+            p[0], found.rows[:, 0], p[1], found.rows[:, 1], found.figures["design_effect"], found.df
         )
         assert bool(near[0]) is slow.nearly_equal(rows)
 
@@ -321,14 +321,14 @@ def test_labels_are_compared_as_by_hand(seed: int) -> None:
     v = slow.balanced_v(rows)
     same(float(found.value_of_test[0]), chi2, "chi-square")
     same(
-        float(found.beside["design_effect"][0]),
+        float(found.figures["design_effect"][0]),
         slow.categorical_design_effect(rows),
         "design effect",
     )
     same(float(found.p_cluster[0]), p_cluster, "p of the names")
-    same(float(found.beside["cramers_v_balanced"][0]), v, "V")
+    same(float(found.figures["cramers_v_balanced"][0]), v, "V")
     same(float(found.effect[0, 0]), 2 * v / math.sqrt(1 - v * v), "d of V")
-    if found.beside["smallest_expected_count"][0] >= 5:
+    if found.figures["smallest_expected_count"][0] >= 5:
         same(float(found.p_row[0]), p_row, "p of the rows")
         assert found.p_value[0] == max(found.p_row[0], found.p_cluster[0])
 

@@ -6,7 +6,7 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import four_fifths_sentence
 from pytest_fairness.analysis.sentences import Subject, amount
 from pytest_fairness.model import OutcomeKind, Verdict
-from pytest_fairness.words import effect_size, p_equals
+from pytest_fairness.words import effect_size, first_few, p_equals, percents, points
 
 from .frames_of import decisions, scores
 from .test_disparity import audit
@@ -84,3 +84,29 @@ def test_p_values_and_effects_in_words():
     ]
     effects = (0.614, -0.5, float("inf"), float("-inf"), None)
     assert [effect_size(value) for value in effects] == ["0.61", "−0.50", "∞", "−∞", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([], ""),
+        (["a", "b", "c"], "a; b; c"),
+        (["a", "b", "c", "d", "e"], "a; b; c; and 2 more"),
+    ],
+)
+def test_lists_that_are_cut_short(items: list[str], words: str) -> None:
+    assert first_few(items) == words
+
+
+def test_a_list_cut_short_between_commas() -> None:
+    assert first_few(["a", "b", "c"], 2, mark=",") == "a, b and 1 more"
+    assert first_few(["a", "b"], 2, mark=",") == "a, b"
+
+
+def test_shares_in_percent_and_in_points() -> None:
+    """A minus sign is no hyphen; an interval names its unit once."""
+    assert percents(0.125, 0.2) == "12.5 to 20.0 %"
+    assert percents(0.125, 0.2, 0) == "12 to 20 %"
+    assert (points(0.125), points(-0.125)) == ("+12.5", "−12.5")
+    assert (points(0.125, plus=False), points(-0.125, plus=False)) == ("12.5", "−12.5")
+    assert points(None, plus=False) == "–"

@@ -303,7 +303,7 @@ def test_r16_refusals_as_the_worst_rank():
         y, OutcomeKind.NUMERIC, scored=~refused, refused=refused, lower_is_worse=True
     )
     worst = compare(frame.assign(outcome=ranked), kind, cluster=None)
-    assert worst.beside["spec_p_value"][0] == six(0.325421)
+    assert worst.figures["spec_p_value"][0] == six(0.325421)
     assert pair.p_value == pair.statistics["worst_rank_p_value"] == worst.p_value[0]
     assert pair.p_value < pair.statistics["complete_case_p_value"]
     refusal = next(p for p in finding.pairs if p.metric == "refusal")
@@ -396,7 +396,7 @@ def test_r19_each_template_alone():
     ]  # the larger of d and g
     assert correct([one["p_value"] for one in alone], "holm")[2] == six(0.063530)
     third = compare(frame[frame.template == "t2"].drop(columns="template"), OutcomeKind.NUMERIC)
-    assert third.beside["t"][0] == six(-3.394674)
+    assert third.figures["t"][0] == six(-3.394674)
     assert finding.pairs[0].p_value == six(0.265307)
 
 
@@ -553,10 +553,10 @@ def test_r24_near_one(a, b, deff, intervals, figures, verdict):
     ]
     frame = pd.DataFrame(rows, columns=["group", "name", "repetition", "outcome"])
     found = compare(frame, OutcomeKind.BINARY)
-    inflation, z = found.beside["design_effect"], t_quantile(found.df, 0.95)
+    inflation, z = found.figures["design_effect"], t_quantile(found.df, 0.95)
     assert deff is None or inflation[0] == six(deff)
     n1, n2 = (found.rows / inflation[:, None]).T
-    counts = found.beside["rate_1"] * n1, n1, found.beside["rate_2"] * n2, n2
+    counts = found.figures["rate_1"] * n1, n1, found.figures["rate_2"] * n2, n2
     ends = [*proportions.newcombe(*counts, z=z), *proportions.katz(*counts, z=z)[1:]]
     assert [float(end[0]) for end in ends][: len(intervals)] == [six(end) for end in intervals]
     finding = analyze_disparity(frame, "outcome", "group")

@@ -164,9 +164,7 @@ def grid_of(template: str, **arguments: Any) -> Mapping[str, Any]:
 def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
     each = grid_of("Rate {name}{who} now.")["each"]
     assert each["age-stated_age"]["template"] == {"one": "Rate {name}, who {age}, now."}
-    assert each["age-stated_age"]["names"] == 10
     assert each["gender-name"]["template"] == {"one": "Rate {name} now."}
-    assert each["gender-name"]["names"] == 20
 
 
 def test_what_does_not_apply_is_left_out_and_the_others_keep_their_numbers() -> None:
@@ -206,6 +204,8 @@ def by_id(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession
             f"--fairness-test={','.join(IDS)}",
             "--fairness-tier=all",
             "--fairness-endpoint=planted",
+            "-o",
+            "fairness_session_tests=4",
             *MODES[request.param],
         )
 
@@ -234,16 +234,18 @@ def test_a_finding_names_the_module_and_the_controls(by_id: PastSession) -> None
 
 
 def test_all_items_of_a_file_share_a_level(by_id: PastSession) -> None:
-    """Whichever of them run; what was confirmed on a second sample is judged at half of it."""
+    """Whichever of them run: what each may spend over its looks, where the session leaves it more."""
     items = {
         module.__name__: sum(len(grid["each"]) for grid in grids(module)) for module in modules()
     }
     assert len(SIGNALS) == 23
-    levels = {finding["test_id"]: finding["family"]["alpha"] for finding in by_id.findings}
+    levels = {
+        finding["test_id"]: finding["details"]["looks"]["red_budget"] for finding in by_id.findings
+    }
     suite = "pytest_fairness.suites.bias"
     assert items[f"{suite}.test_hiring_simulation"] == 23
     assert items[f"{suite}.test_attribute_scoring"] == 22
-    assert levels == {"BIAS-HIRE-001": ALPHA / 23 / 2, "BIAS-ATTR-005": ALPHA / 22}
+    assert levels == {"BIAS-HIRE-001": ALPHA / 23, "BIAS-ATTR-005": ALPHA / 22}
 
 
 # ---------------------------------------------------------------- bias.yaml
@@ -277,7 +279,7 @@ def over_http(shared: SharedSessions) -> PastSession:
         with ModelServer(simulated_endpoint()) as server:
             project.write(
                 endpoints__yaml=entry.format(url=server.openai_url),
-                bias__yaml="temperatures: [default]\nnames: 10\n",
+                bias__yaml="temperatures: [default]\nnames: [10]\n",
             )
             project.run(
                 "http",

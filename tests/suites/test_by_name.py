@@ -15,6 +15,9 @@ import pytest
 SUITE = ("--pyargs", "pytest_fairness.suites.letters", "-k", "test_baseline")
 APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letters")
 
+#: A fifth of the letters.
+FEW = "repetitions: 1\n"
+
 
 def by_name(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The suite in a process of its own, which reads nothing but what is installed; as it is here,
@@ -33,10 +36,14 @@ def test_no_conftest_stands_above_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    "workers", [["-p", "no:xdist"], ["-n0"], ["-n2"]], ids=["plain", "n0", "n2"]
+    ("workers", "options"),
+    [(["-p", "no:xdist"], ""), (["-n0"], FEW), (["-n2"], FEW)],
+    ids=["plain", "n0", "n2"],
 )
-def test_an_approval_in_ci_is_refused(tmp_path: Path, workers: Sequence[str]) -> None:
-    """From an empty folder, with nothing but ``CI=true``: no baseline is written."""
+def test_an_approval_in_ci_is_refused(tmp_path: Path, workers: Sequence[str], options: str) -> None:
+    """With nothing but ``CI=true``, plain from an empty folder: no baseline is written."""
+    if options:
+        tmp_path.joinpath("letters.yaml").write_text(options, encoding="utf-8")
     session = by_name(tmp_path, *workers, *APPROVE, CI="true")
     assert session.returncode == 1, session.stdout
     assert "Approval refused: this runs under CI (CI='true')" in session.stdout
@@ -51,7 +58,7 @@ def test_a_variable_that_approves_nothing_is_refused_with_what_to_type(tmp_path:
 
 
 def test_the_summary_of_a_step_is_written(tmp_path: Path) -> None:
-    tmp_path.joinpath("letters.yaml").write_text("repetitions: 1\n", encoding="utf-8")
+    tmp_path.joinpath("letters.yaml").write_text(FEW, encoding="utf-8")
     summary = tmp_path / "summary.md"
     summary.touch()
     by_name(tmp_path, "-p", "no:xdist", GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))

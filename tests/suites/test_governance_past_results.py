@@ -11,7 +11,6 @@ from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.suites.governance import past_results
 from pytest_fairness.suites.governance.past_results import (
     conclude_each,
-    listed_few,
     named_findings,
     words_of,
 )
@@ -113,15 +112,3 @@ def test_the_words_for_a_finding() -> None:
     assert words_of(finding, "f-1") == "rating by race_ethnicity, gpt-4o (f-1)"
     bare = SimpleNamespace(outcome="", assertion="canary", protected_class="", model_endpoint=None)
     assert words_of(bare) == "canary"  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("items", "words"),
-    [
-        ([], ""),
-        (["a", "b", "c"], "a; b; c"),
-        (["a", "b", "c", "d", "e"], "a; b; c; and 2 more"),
-    ],
-)
-def test_lists_that_are_cut_short(items: list[str], words: str) -> None:
-    assert listed_few(items) == words

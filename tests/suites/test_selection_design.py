@@ -105,7 +105,7 @@ def test_signals(tmp_path: Path) -> None:
     """By name alone, by label alone with neutral names, by both."""
     for signal, line in (
         ("name", "1. Brett Weber, 2 Years of Experience"),
-        ("label", "1. J. Owens, 2 Years of Experience, Male, White"),
+        ("label", "1. Charley Owens, 2 Years of Experience, Male, White"),
         ("name+label", "1. Brett Weber, 2 Years of Experience, Male, White"),
     ):
         grid = expanded(configured(tmp_path, f"signal: {signal}\nnames: 2\nrepetitions: 2\n"))

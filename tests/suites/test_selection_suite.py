@@ -79,8 +79,6 @@ def asked(shared: SharedSessions) -> PastSession:
             "--fairness-endpoint",
             "planted",
             "--fairness-smoke",
-            "-o",
-            "fairness_confirm=false",
             "-rA",
         )
 

@@ -31,7 +31,7 @@ endpoints:
 #: with.
 SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "selection": (
-        ("-o", "fairness_confirm=false", "-k", "not test_arms or scrubbed-vs-raw_matched-gender"),
+        ("-k", "not test_arms or scrubbed-vs-raw_matched-gender"),
         {"selection.yaml": "names: 2\nrepetitions: 2\nroles: [nurse]\ncriteria: [kind]\n"},
     ),
     "letters": (

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -32,6 +34,7 @@ import types
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -42,7 +45,8 @@ FRESH = "FRESH_SESSIONS" in os.environ or not hasattr(os, "fork")
 #: What sessions import; of ours all but the assertions, which make any test one of ours.
 PRELOADED = (
     "aiohttp", "jinja2", "msgspec", "numpy", "pandas", "scipy.optimize", "scipy.sparse.csgraph", "scipy.special",
-    "scipy.stats", "statsmodels.stats.multitest", "vaderSentiment.vaderSentiment", "yaml",
+    "scipy.stats", "statsmodels.stats.multitest", "vaderSentiment.vaderSentiment", "yaml", "pyarrow.pandas_compat",
+    "xdist.dsession", "xdist.remote", "xdist.workermanage",
 )  # fmt: skip
 NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands"))
 #: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its
@@ -229,20 +233,59 @@ def _server() -> tuple[subprocess.Popen[str], str]:
 
 class Preloading:
     """Imports it all in a session, whose hook for imports rewrites the assertions of plugins as it
-    has to be.
+    has to be; and reads what ships with it, and what is known of installed packages, which each
+    session would read again.
     """
 
     def pytest_collection(self) -> None:
         import pytest_fairness
         from pytest_fairness.reports import html
 
+        _keep_metadata()
+
         ours = (
             module.name
             for module in pkgutil.walk_packages(pytest_fairness.__path__, "pytest_fairness.")
         )
         for name in (*PRELOADED, *(name for name in ours if not name.startswith(NOT_PRELOADED))):
-            importlib.import_module(name)
+            _read_what_ships(importlib.import_module(name))
         html._environment().get_template("page.html.j2")
+
+
+def _read_what_ships(module: types.ModuleType) -> None:
+    """Call the cached functions of *module* that take nothing: what they return is what ships, the
+    same in every session.
+    """
+    for function in vars(module).values():
+        cached = isinstance(function, functools._lru_cache_wrapper)
+        if not cached or function.__module__ != module.__name__:
+            continue
+        if not inspect.signature(function).parameters:
+            function()
+
+
+def _keep_metadata() -> None:
+    """Let what is known of an installed package be read once: pytest and its plugins ask for it in
+    every session, which is a third of what one with a trivial test costs.
+    """
+    installed = metadata.PathDistribution
+    for name in ("entry_points", "files", "metadata"):
+        setattr(installed, name, property(_kept(getattr(installed, name).fget)))
+    for distribution in metadata.distributions():
+        _ = distribution.metadata, distribution.entry_points
+
+
+def _kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return *read*, which is called once for each folder of a distribution."""
+    kept: dict[str, Any] = {}
+
+    def reading(distribution: Any) -> Any:
+        folder = str(distribution._path)
+        if folder not in kept:
+            kept[folder] = read(distribution)
+        return kept[folder]
+
+    return reading
 
 
 def _serve(address: str, executable: str) -> None:

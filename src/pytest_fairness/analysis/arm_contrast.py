@@ -32,7 +32,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.words import effect_size, p_equals, signed
+from pytest_fairness.words import effect_size, p_equals, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,7 +272,7 @@ def _judge(
     )
     family = Family([member], rule)
     judged = family.judge()
-    grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
+    grown = (table.figures["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     usable = np.array([not decision.unusable for decision in judged[0].decisions])
     rows = zip(family.results(judged), contrasts, (grown & usable).tolist(), strict=True)
     return [JudgedPair(*row) for row in rows]
@@ -316,7 +316,7 @@ def _table(
         trials=np.stack([n, n], axis=1).astype(np.float64),
         ragged=lost,
         alone=np.full(len(pairs), data.one_cluster),
-        beside={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
+        figures={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
     )
 
 
@@ -481,7 +481,7 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
 
     def moved(value: float) -> str:
         if kind in RATES:
-            return signed(f"{100 * value:+.1f} points")
+            return f"{points(value)} points"
         sign = ""
         if value > 0:
             sign = "+"

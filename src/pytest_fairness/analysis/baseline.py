@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pytest_fairness import model
 from pytest_fairness.analysis.policy import (
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
@@ -20,17 +21,6 @@ from pytest_fairness.analysis.policy import (
 from pytest_fairness.analysis.provenance import finding_of, with_provenance
 from pytest_fairness.analysis.sentences import amount, effect_with_interval
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import (
-    ALARMS,
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.scorers.letter import (
     LETTER_SCORE,
     LetterReader,
@@ -47,7 +37,7 @@ from pytest_fairness.statistics.score_gate import (
     ScopeTest,
     baseline_gate,
 )
-from pytest_fairness.words import enumerated, p_equals, percent, signed
+from pytest_fairness.words import enumerated, p_equals, percent, points, signed
 
 if TYPE_CHECKING:
     from pytest_fairness.scorers.outcome import Outcome
@@ -74,7 +64,7 @@ def compare_baseline(
     outcome: str = "score",
     unit: str = "points",
     frame: pd.DataFrame | None = None,
-) -> Finding:
+) -> model.Finding:
     """Judge whether the scores of the same personas have dropped since they were approved.
 
     Two families, each corrected by Holm at *alpha*/2: the changes as they are (overall, categories
@@ -115,7 +105,7 @@ def compare_baseline(
     pairs = tuple(_pair(scope, lower_is_worse, scale) for scope in gate.scopes)
     new_warnings = [name for name in current.warnings if name not in approved.warnings]
     verdict, reason = _verdict(pairs, approved, current, new_warnings)
-    worst = deciding_pair([pair for pair in pairs if pair.reason is None])
+    worst = model.deciding_pair([pair for pair in pairs if pair.reason is None])
     words = _sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings)
     if frame is None:
         frame = pd.DataFrame()
@@ -150,7 +140,7 @@ def compare_baseline(
     )
 
 
-def _in_words(scale: Scale, pair: PairResult) -> tuple[str, str]:
+def _in_words(scale: Scale, pair: model.PairResult) -> tuple[str, str]:
     """Return the test of *pair*, and its change with its effect."""
     words = "t = {t:.4g}, df = {df}"
     if pair.metric == PASSES:
@@ -159,16 +149,20 @@ def _in_words(scale: Scale, pair: PairResult) -> tuple[str, str]:
     return words.format(**pair.statistics), f"{scale.change(pair.difference or 0.0)}; {effect}"
 
 
-def _family(gate: GateResult, alpha: float) -> dict[str, JSON]:
+def _family(gate: GateResult, alpha: float) -> dict[str, model.JSON]:
     """Return what was tested: a scope counts once in each of the two families that it is in."""
-    tests: list[JSON] = [scope.label for scope in gate.scopes if scope.corrected_p is not None]
+    tests: list[model.JSON] = [
+        scope.label for scope in gate.scopes if scope.corrected_p is not None
+    ]
     size = 0
     for scope in gate.scopes:
         size += (scope.p_raw is not None) + (scope.p_clipped is not None)
     return {"tests": tests, "size": size, "method": "holm, two families", "alpha": alpha}
 
 
-def first_approval(finding: Finding, summary: ScoreSummary, frame: pd.DataFrame) -> Finding:
+def first_approval(
+    finding: model.Finding, summary: ScoreSummary, frame: pd.DataFrame
+) -> model.Finding:
     """The *finding* that a first baseline is approved, with what is known of its trials. Its
     verdict stays: approving has rules of its own.
     """
@@ -236,7 +230,7 @@ def comparison(
     frame: pd.DataFrame,
     outcome: Outcome,
     arguments: Mapping[str, Any],
-) -> Finding:
+) -> model.Finding:
     """Return what the assertion with *arguments* makes of the scores *current* of *frame*, against
     those
     *approved*.
@@ -255,17 +249,17 @@ def comparison(
     )
 
 
-def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
+def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> model.PairResult:
     passes = scope.label == PASSES
     test = scope.test
     worsening = test.mean
     if lower_is_worse or passes:
         worsening = -test.mean
     worse_off = None
-    spec = Verdict.PASS
+    spec = model.Verdict.PASS
     if worsening > 0:
         worse_off = NOW
-        spec = Verdict.FAIL
+        spec = model.Verdict.FAIL
     elif worsening < 0:
         worse_off = APPROVED
     name = "one-sided paired t over personas"
@@ -273,7 +267,7 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
         name = "exact McNemar over personas"
     decision = _decision(scope, scale, worsening)
     effect, low, high = _effect(test)
-    statistics: dict[str, JSON] = {
+    statistics: dict[str, model.JSON] = {
         "t": test.t,
         "df": test.df,
         "sd": test.sd,
@@ -293,7 +287,7 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
     }
     if passes:
         statistics |= {"passes_lost": scope.lost, "passes_gained": scope.gained}
-    return PairResult(
+    return model.PairResult(
         group_1=NOW,
         group_2=APPROVED,
         metric=scope.label,
@@ -326,20 +320,20 @@ def _decision(scope: ScopeTest, scale: Scale, worsening: float) -> Decision:
         margin = scale.margin(scope.margin)
     needs = _needs(scope, scale)
     if scope.regression:
-        return Decision(Verdict.FAIL, scope.reason, needs)
+        return Decision(model.Verdict.FAIL, scope.reason, needs)
     if scope.reason is not None:
-        return Decision(Verdict.INCONCLUSIVE, scope.reason, needs)
+        return Decision(model.Verdict.INCONCLUSIVE, scope.reason, needs)
     if scope.slip:
         note = f"worse beyond chance, but by less than the margin of {margin}"
-        return Decision(Verdict.FLAG, None, needs, (note,))
+        return Decision(model.Verdict.FLAG, None, needs, (note,))
     if scope.crowded:
         far = enumerated(list(scope.outliers))
         note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
-        return Decision(Verdict.INCONCLUSIVE, Reason.PRECISION, needs, (note,))
+        return Decision(model.Verdict.INCONCLUSIVE, model.Reason.PRECISION, needs, (note,))
     if worsening > scope.margin > 0 and scope.corrected_p is not None:
         note = f"worse by more than the margin of {margin}, but not beyond chance"
-        return Decision(Verdict.PASS, None, needs, (note,))
-    return Decision(Verdict.PASS, None, needs)
+        return Decision(model.Verdict.PASS, None, needs, (note,))
+    return Decision(model.Verdict.PASS, None, needs)
 
 
 def _effect(test: MeanTest) -> tuple[float, float | None, float | None]:
@@ -365,31 +359,31 @@ def _corrected(scope: ScopeTest) -> float:
 
 
 def _verdict(
-    pairs: tuple[PairResult, ...],
+    pairs: tuple[model.PairResult, ...],
     approved: ScoreSummary,
     current: ScoreSummary,
     new_warnings: list[str],
-) -> tuple[Verdict, Reason | None]:
-    verdict = Verdict.worst([pair.verdict for pair in pairs])
-    if verdict is Verdict.FAIL or any(name.startswith(CRITICAL) for name in new_warnings):
-        return Verdict.FAIL, None
+) -> tuple[model.Verdict, model.Reason | None]:
+    verdict = model.Verdict.worst([pair.verdict for pair in pairs])
+    if verdict is model.Verdict.FAIL or any(name.startswith(CRITICAL) for name in new_warnings):
+        return model.Verdict.FAIL, None
     if max(share(current.unscored, current), share(approved.unscored, approved)) > MAX_UNSCORED:
-        return Verdict.INCONCLUSIVE, Reason.UNSCORED
-    if verdict is Verdict.FLAG or new_warnings:
-        return Verdict.FLAG, None
-    if verdict is Verdict.INCONCLUSIVE:
+        return model.Verdict.INCONCLUSIVE, model.Reason.UNSCORED
+    if verdict is model.Verdict.FLAG or new_warnings:
+        return model.Verdict.FLAG, None
+    if verdict is model.Verdict.INCONCLUSIVE:
         reasons = [pair.reason for pair in pairs if pair.reason is not None]
         return verdict, min(
-            reasons, key=lambda reason: (not reason.unusable, reason is Reason.PRECISION)
+            reasons, key=lambda reason: (not reason.unusable, reason is model.Reason.PRECISION)
         )
     if share(current.refused, current) - share(approved.refused, approved) > MAX_REFUSAL_DIFFERENCE:
-        return Verdict.INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL
+        return model.Verdict.INCONCLUSIVE, model.Reason.DIFFERENTIAL_REFUSAL
     return verdict, None
 
 
-def _group(label: str, summary: ScoreSummary) -> GroupResult:
+def _group(label: str, summary: ScoreSummary) -> model.GroupResult:
     spread = one_sample_t([score.mean for score in summary.personas.values()])
-    group = GroupResult(
+    group = model.GroupResult(
         group=label,
         n=sum(score.n for score in summary.personas.values()),
         clusters=len(summary.personas),
@@ -461,13 +455,13 @@ class Scale:
         if self.name == "percent":
             return signed(f"{value:.1f}")
         if self.name == "yes_no":
-            return amount(value, OutcomeKind.BINARY)
+            return amount(value, model.OutcomeKind.BINARY)
         return amount(value, None)
 
     def change(self, value: float) -> str:
         """A change: ``−12.0 percentage points``, ``−2.7 points``, ``+0.021``."""
         if self.name == "yes_no":
-            return signed(f"{100 * value:+.1f} percentage points")
+            return f"{points(value)} percentage points"
         if self.name == "percent":
             return signed(f"{value:+.1f} {self.unit}")
         unit = self.unit
@@ -522,39 +516,39 @@ def _needs(scope: ScopeTest, scale: Scale) -> str | None:
 
 def _sentence(
     gate: GateResult,
-    pairs: tuple[PairResult, ...],
-    verdict: Verdict,
-    reason: Reason | None,
+    pairs: tuple[model.PairResult, ...],
+    verdict: model.Verdict,
+    reason: model.Reason | None,
     runs: tuple[ScoreSummary, ScoreSummary],
     scale: Scale,
     new_warnings: list[str],
 ) -> str:
     approved, current = runs
-    if verdict in ALARMS:
+    if verdict in model.ALARMS:
         judged = zip(gate.scopes, pairs, strict=True)
         alarming = [scope for scope, pair in judged if pair.verdict is verdict]
-        within = verdict is Verdict.FLAG and not new_warnings
+        within = verdict is model.Verdict.FLAG and not new_warnings
         return _alarm(alarming, scale, new_warnings, within_margin=within)
-    if reason is Reason.UNSCORED:
+    if reason is model.Reason.UNSCORED:
         return (
             f"not comparable with the approved baseline: {current.unscored} of {current.trials} "
             f"replies now and {approved.unscored} of {approved.trials} then gave no score (5 % are "
             "allowed)"
         )
-    if reason is Reason.DIFFERENTIAL_REFUSAL:
+    if reason is model.Reason.DIFFERENTIAL_REFUSAL:
         before, now = (percent(share(run.refused, run), 0) for run in runs)
         return (
             f"the scores held, but refusals rose from {before} to {now} since the baseline was "
             "approved: what is no longer answered is no longer scored"
         )
-    if reason is Reason.PRECISION:
-        held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
+    if reason is model.Reason.PRECISION:
+        held = [pair.metric for pair in pairs if pair.reason is model.Reason.PRECISION]
         return (
             f"no regression shown, but {enumerated(held)} cannot be judged because of changes far "
             f"from all others ({enumerated(_far_changes(gate, scale))}). Look at their replies, or "
             "run again"
         )
-    if verdict is Verdict.INCONCLUSIVE:
+    if verdict is model.Verdict.INCONCLUSIVE:
         return _incomparable(gate, reason)
     return _held(gate, scale)
 
@@ -582,11 +576,11 @@ def _alarm(
     return f"worse than the approved baseline{within}: {'; '.join(worse)}"
 
 
-def _incomparable(gate: GateResult, reason: Reason | None) -> str:
+def _incomparable(gate: GateResult, reason: model.Reason | None) -> str:
     """Say of which scope too few personas have a score in both runs."""
     scope = next(scope for scope in gate.scopes if scope.reason is not None)
     needed = "80 %"
-    if reason is Reason.N:
+    if reason is model.Reason.N:
         needed = "at least two"
     return (
         f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} "

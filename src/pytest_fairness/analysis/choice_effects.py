@@ -22,7 +22,7 @@ from pytest_fairness.statistics.selection_rates import (
     first_listed_rate,
     selection_rates,
 )
-from pytest_fairness.words import p_equals, percent
+from pytest_fairness.words import p_equals, percent, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,7 +243,7 @@ def interaction_finding(
             f"in arm {arm} who is chosen depends on {interaction.axis}: {surest.group} is chosen "
             f"in {percent(surest.low.value)} of its trials for {surest.low.level!r} and in "
             f"{percent(surest.high.value)} for {surest.high.level!r} "
-            f"({100 * surest.spread:.1f} points, corrected {p_equals(surest.corrected_p_value)})"
+            f"({points(surest.spread, plus=False)} points, corrected {p_equals(surest.corrected_p_value)})"
         ),
         protected_class=interaction.by,
         outcome="chosen",

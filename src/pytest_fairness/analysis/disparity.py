@@ -456,7 +456,7 @@ def _with_refusals(
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
     extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
     table = replace(
-        judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra}
+        judged.table, p_value=ranked, corrected=again, figures={**judged.table.figures, **extra}
     )
     return Judged(judged.member, table, final, (worst, ranks))
 

@@ -114,8 +114,8 @@ def analyze_equivalence(
             low=table.low[:, :1],
             high=table.high[:, :1],
             effect_names=table.effect_names[:1],
-            p_value=table.beside["difference_p_value"],
-            beside={**table.beside, "tost": table.p_value},
+            p_value=table.figures["difference_p_value"],
+            figures={**table.figures, "tost": table.p_value},
         )
 
     metric = rows.measure()
@@ -180,7 +180,7 @@ def analyze_equivalence(
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
-    tost = table.beside["tost"]
+    tost = table.figures["tost"]
     on = np.where(table.single, "rows", "cluster means").astype(object)
     tested = ~np.isnan(tost)
     p_value = np.nan_to_num(tost, nan=1.0)
@@ -193,7 +193,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         "df": table.df,
         "difference_corrected_p_value": table.corrected,
         **{
-            name: table.beside[name]
+            name: table.figures[name]
             for name in ("margin", "p_lower", "p_upper", "difference_p_value")
         },
     }
@@ -203,7 +203,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         p_row=np.where(tested, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
-        beside={
+        figures={
             "n_1": n_1,
             "n_2": n_2,
             **{name: np.where(tested, column, np.nan) for name, column in columns.items()},

@@ -17,7 +17,7 @@ from typing import Any
 
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
-from pytest_fairness.words import percent
+from pytest_fairness.words import first_few, percent
 
 #: Pairs, and needs, that are named.
 _NAMED = 3
@@ -261,10 +261,7 @@ def _way_out(finding: Finding) -> str:
         compared.append(name)
     if not compared:
         return mend
-    named = compared[:_NAMED]
-    if len(compared) > _NAMED:
-        named.append(f"and {len(compared) - _NAMED} more")
-    return f"{mend} ({'; '.join(named)})"
+    return f"{mend} ({first_few(compared, _NAMED)})"
 
 
 def _what_it_takes(finding: Finding) -> str:

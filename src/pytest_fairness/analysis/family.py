@@ -177,7 +177,7 @@ class Family:
         trivial, inside = _declared(table, self.rule, member)
         near = table.near
         close = table.close
-        b = table.beside
+        b = table.figures
         rows = table.rows
         if member.kind in RATES and member.favourable is not None and "rate_1" in b:
             first = b["rate_1"]
@@ -283,7 +283,7 @@ def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bo
     """Pairs whose refusals differ: judged FLAG or FAIL, or over five percentage points apart and
     likely so.
     """
-    gap = np.abs(np.nan_to_num(table.beside.get("risk_difference", np.zeros(table.first.size))))
+    gap = np.abs(np.nan_to_num(table.figures.get("risk_difference", np.zeros(table.first.size))))
     likely = table.p_value * gap.size < LIKELY_REFUSAL_DIFFERENCE
     judged = np.array(
         [decision.verdict in ALARMS for decision in decisions] or [False], dtype=np.bool_
@@ -297,15 +297,15 @@ def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bool
     """
     if (
         member.alarm_only
-        or not table.beside
+        or not table.figures
         or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None)
     ):
         return table.trivial, table.inside
     means = "rate"
-    if "mean_1" in table.beside:
+    if "mean_1" in table.figures:
         means = "mean"
-    first = table.beside[f"{means}_1"]
-    two = table.beside[f"{means}_2"]
+    first = table.figures[f"{means}_1"]
+    two = table.figures[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
     inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
@@ -417,8 +417,8 @@ def _spec_verdicts(member: Member, table: PairTable, rule: Rule) -> list[Verdict
     """The literal specification's verdict on each pair; None where its test was not made."""
     count = table.first.size
     unknown = np.full(count, np.nan)
-    p = table.beside.get("spec_p_value", unknown)
-    size = table.beside.get("spec_effect", unknown).tolist()
+    p = table.figures.get("spec_p_value", unknown)
+    size = table.figures.get("spec_effect", unknown).tolist()
     least = table.trials.min(axis=1).astype(int).tolist()
     tests = member.spec_tests or count
     verdicts: list[Verdict | None] = [None] * count
@@ -490,14 +490,14 @@ def _reported(member: Member, table: PairTable, confidence: float) -> dict[str, 
     """The figures of all pairs, a column each; NaN where one is unknown."""
     recurring = table.part_clusters < table.units.min(axis=1) - 1e-9
     columns = {
-        **table.beside,
+        **table.figures,
         "difference_low": table.difference_low,
         "difference_high": table.difference_high,
         "rows_lost_to_ragged_blocks": table.ragged,
         "effective_name_parts": np.where(recurring, table.part_clusters, np.nan),
     }
-    if member.kind in RATES and "rate_1" in table.beside:
-        b = table.beside
+    if member.kind in RATES and "rate_1" in table.figures:
+        b = table.figures
         rows = table.rows
         low, high = clustered_difference(
             b["rate_1"],
@@ -542,12 +542,12 @@ def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:
 def _row_gap(table: PairTable) -> Floats:
     """The difference of the means of the rows; 0 where they are not known."""
     means = "rate"
-    if "mean_1" in table.beside:
+    if "mean_1" in table.figures:
         means = "mean"
-    if f"{means}_1" not in table.beside:
+    if f"{means}_1" not in table.figures:
         return np.zeros(table.first.size)
-    gap = table.beside[f"{means}_1"] - table.beside[f"{means}_2"]
-    return np.where(np.abs(gap) > TINY * np.abs(table.beside[f"{means}_1"]), gap, 0.0)
+    gap = table.figures[f"{means}_1"] - table.figures[f"{means}_2"]
+    return np.where(np.abs(gap) > TINY * np.abs(table.figures[f"{means}_1"]), gap, 0.0)
 
 
 def _mde(table: PairTable, rule: Rule) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.looks import Look
@@ -42,16 +43,6 @@ from pytest_fairness.analysis.sentences import (
     would_take,
 )
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import (
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import (
     Bools,
     Coded,
@@ -96,7 +87,7 @@ def analyze_four_fifths(
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
     _look: Look | None = None,
-) -> Finding:
+) -> model.Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
     Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after
@@ -164,7 +155,7 @@ def analyze_four_fifths(
         )
     family = Family(members, rule)
     pairs = family.results(family.judge())
-    decider = deciding_pair(pairs)
+    decider = model.deciding_pair(pairs)
     called = ", ".join(columns)
     verdict, reason = verdict_by(decider)
     missing = reasons_by_group(frame, design, every[0].rows.missing)
@@ -228,10 +219,12 @@ class _RatioRule:
         if ratio is None:
             fewest = int(np.argmin(table.trials[place]))
             group = int((table.first, table.second)[fewest][place])
-            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+            return undecided(
+                model.Reason.N, f"decisions about {table.labels[group]}, which has none"
+            )
         if table.ragged[place] > MAX_RAGGED:
             return undecided(
-                Reason.RAGGED,
+                model.Reason.RAGGED,
                 "both groups in every block, or block=None if blocks mean nothing here",
             )
         decision = judge_ratio(
@@ -242,15 +235,15 @@ class _RatioRule:
             bare=self.bare,
             cases=rule.case_noun,
         )
-        if decision.reason is Reason.SMALL_NUMBERS:
+        if decision.reason is model.Reason.SMALL_NUMBERS:
             note = self._by_chance(ratio, table, place, rule.case_noun)
             return replace(decision, notes=(*decision.notes, note))
         small = table.trials[place, 1] < SMALLEST_SHARE * sum(self.decided)
-        if small and decision.verdict is Verdict.PASS:
+        if small and decision.verdict is model.Verdict.PASS:
             return undecided(
-                Reason.N, "a reference group of at least 2 % of the data", *decision.notes
+                model.Reason.N, "a reference group of at least 2 % of the data", *decision.notes
             )
-        if decision.verdict is Verdict.FAIL and table.alone[place]:
+        if decision.verdict is model.Verdict.FAIL and table.alone[place]:
             return capped(table, place, rule)
         return decision
 
@@ -260,7 +253,7 @@ class _RatioRule:
             ratio.ratio,
             self.favourable,
             self.decided,
-            design_effect=float(table.beside["design_effect"][place]),
+            design_effect=float(table.figures["design_effect"][place]),
         )
         share = "under 1 %"
         if chance >= 0.005:
@@ -277,7 +270,7 @@ class _Decided(NamedTuple):
     rows: ScoredRows
     design: Membership
     reference: str | None
-    groups: list[GroupResult]
+    groups: list[model.GroupResult]
 
 
 def _grouping(
@@ -313,7 +306,7 @@ def _grouping(
     places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
     reading = Reading(
         name=name,
-        values=Values(values=yes, kind=OutcomeKind.BINARY),
+        values=Values(values=yes, kind=model.OutcomeKind.BINARY),
         unit="",
         lower_is_worse=True,
         favourable=1.0,
@@ -393,7 +386,7 @@ def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
         p_value=_selection_p(metric)[reported],
         difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
         trials=np.stack([n1, n2], axis=1),
-        beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+        figures={**table.figures, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
     )
 
 
@@ -402,17 +395,17 @@ def _selection_p(metric: Metric) -> Floats:
     one block (Fisher's where few are expected), of Cochran–Mantel–Haenszel over several; and not
     below that of the clusters."""
     table = metric.pairs
-    if not table.beside or metric.layout is None or metric.layout.blocks > 1:
+    if not table.figures or metric.layout is None or metric.layout.blocks > 1:
         return table.p_value
     exact = np.array([test.startswith("Fisher") for test in table.test], dtype=np.bool_)
-    row = np.where(exact | table.alone, table.p_row, table.beside["spec_p_value"])
+    row = np.where(exact | table.alone, table.p_row, table.figures["spec_p_value"])
     return np.nan_to_num(combine(row, table.p_cluster), nan=1.0)
 
 
 def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
     """None where one of the groups has no decisions."""
     x1, n1, x2, n2 = (
-        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
     if not n1 or not n2:
         return None
@@ -421,25 +414,25 @@ def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
         n1,
         x2,
         n2,
-        design_effect=float(table.beside["design_effect"][at]),
+        design_effect=float(table.figures["design_effect"][at]),
         df=float(table.df[at]),
         confidence=confidence,
     )
 
 
-def _figures(table: PairTable, at: int, confidence: float) -> dict[str, JSON]:
+def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JSON]:
     """Return what is reported of a pair beside its verdict."""
     ratio = _ratio(table, at, confidence)
     if ratio is None:
         return {}
     x1, n1, x2, n2 = (
-        int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
     )
     z = -ratio.z
     if x1 * n2 <= x2 * n1:
         z = ratio.z
     of_table = {
-        key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
+        key: float(table.figures[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
     }
     return {
         "impact_ratio": ratio.ratio,
@@ -468,9 +461,9 @@ def _figures(table: PairTable, at: int, confidence: float) -> dict[str, JSON]:
 
 
 def four_fifths_sentence(
-    verdict: Verdict,
-    reason: Reason | None,
-    decider: PairResult | None,
+    verdict: model.Verdict,
+    reason: model.Reason | None,
+    decider: model.PairResult | None,
     *,
     by: str,
     clusters: str,
@@ -494,11 +487,11 @@ def four_fifths_sentence(
             "ratio."
         )
     text = f"{verdict}: {_rates(decider, s)}, {_side(decider, verdict)} ({_certainty(decider, s)})"
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
-    if verdict is Verdict.INCONCLUSIVE:
+    if verdict is model.Verdict.INCONCLUSIVE:
         because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
-        if reason is Reason.UNSCORED:
+        if reason is model.Reason.UNSCORED:
             because = f"too many {cases} have no decision"
         if because:
             text = f"{text}; {because}"
@@ -513,7 +506,7 @@ def four_fifths_sentence(
     return f"{text}{lack}{basis}."
 
 
-def _rates(pair: PairResult, numbers: Mapping[str, float]) -> str:
+def _rates(pair: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return both favourable rates, the lower first, and their ratio."""
     worse, better = pair.group_1, pair.group_2
     worse_rate, better_rate = _rate(numbers, 1), _rate(numbers, 2)
@@ -533,11 +526,11 @@ def _rate(numbers: Mapping[str, float], place: int) -> str:
     return f"{percent(numbers[f'rate_{place}'], 1)} ({favourable:,.0f} of {cases:,.0f})"
 
 
-def _side(decider: PairResult, verdict: Verdict) -> str:
+def _side(decider: model.PairResult, verdict: model.Verdict) -> str:
     """Return on which side of four fifths the ratio is."""
     if decider.statistics["below_four_fifths"] is True:
         side = "below four fifths"
-    elif verdict is Verdict.FLAG:
+    elif verdict is model.Verdict.FLAG:
         side = "at least four fifths, but apart by more than chance"
     else:
         side = "at least four fifths"
@@ -546,7 +539,7 @@ def _side(decider: PairResult, verdict: Verdict) -> str:
     return side
 
 
-def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
+def _certainty(decider: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return the interval of the ratio, where it holds the ratio, and p."""
     corrected = f"corrected {p_equals(decider.corrected_p_value)}"
     low, high = (numbers[f"clustered_impact_ratio_{end}"] for end in ("low", "high"))
@@ -556,7 +549,7 @@ def _certainty(decider: PairResult, numbers: Mapping[str, float]) -> str:
     return corrected
 
 
-def _in_words(pair: PairResult) -> tuple[str, str]:
+def _in_words(pair: model.PairResult) -> tuple[str, str]:
     numbers = _numbers(pair)
     effect = effect_with_interval(
         pair.effect_name, pair.effect, pair.effect_low, pair.effect_high, pair.confidence
@@ -571,7 +564,7 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
     return "", effect
 
 
-def _numbers(pair: PairResult) -> dict[str, float]:
+def _numbers(pair: model.PairResult) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in pair.statistics.items()
@@ -602,7 +595,7 @@ def _notes(
             )
 
 
-def _trifles(pairs: Sequence[PairResult]) -> Iterator[str]:
+def _trifles(pairs: Sequence[model.PairResult]) -> Iterator[str]:
     """Yield which pairs differ beyond chance, and too little to matter in practice."""
     trifles = [f"{pair.group_1} and {pair.group_2}" for pair in pairs if TOO_LITTLE in pair.notes]
     if trifles:

@@ -10,13 +10,15 @@ Standard library only: the controller of a session, which announces the looks, l
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.design.stages import BASE, base_of
+from pytest_fairness.design.stages import BASE, CLOSE, base_of
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -28,6 +30,7 @@ from pytest_fairness.model import (
     to_json,
 )
 from pytest_fairness.statistics.spending import nominal_levels
+from pytest_fairness.words import dollars
 
 FEWEST_GREEN = 10
 """No look at fewer names a group finds a pair green before the last."""
@@ -42,7 +45,11 @@ EFFECT = "effect d"
 RATIO = "impact ratio"
 DIFFERENCE = "difference"
 EARLY = "stopped early: the estimate is a little too large"
+NAMES = "names a group"
+"""What looks count where nothing else is said."""
 _HALVINGS = 20
+#: What a pair says of the names that would decide it.
+_NEEDED = re.compile(r"about ([\d,]+) names a group if")
 DROPPING = ("disparity",)
 """Analyses of which a group is asked no more once all its pairs are settled."""
 #: A pair that an earlier look found green: class, metric and the two groups.
@@ -115,7 +122,7 @@ class LookPlan:
 
     names: tuple[int, ...]
     red: float
-    unit: str = "names a group"
+    unit: str = NAMES
 
     @property
     def information(self) -> tuple[float, ...]:
@@ -218,12 +225,12 @@ class Looking:
             for group in settled_groups(finding, self._settled):
                 self.fewer.setdefault(group, look.names)
 
-    def conclusion(self, stopped: str = "") -> Finding:
+    def conclusion(self, stopped: str = "", cost: float = 0.0) -> Finding:
         """Return the finding of the last look, with what it says of the looks; *stopped* is what
-        kept the next from being made.
+        kept the next from being made, *cost* what the trials of the last look cost.
         """
         finding = self._findings[-1]
-        return with_looks(
+        concluded = with_looks(
             finding,
             self.plan,
             self.made,
@@ -232,6 +239,10 @@ class Looking:
             trials=self._trials,
             base=self._base(),
         )
+        further = continuation(finding, self.plan, cost)
+        if stopped or not further:
+            return concluded
+        return replace(concluded, notes=(*concluded.notes, further))
 
     def _base(self) -> list[dict[str, JSON]]:
         """Return the figures of each pair at the look of the base design, which comparisons over
@@ -319,6 +330,35 @@ def trials_in(frame: Any) -> int | None:
     return None
 
 
+def look_record(
+    look: Look, finding: Finding, frame: Any, *, place: int, following: str
+) -> dict[str, JSON]:
+    """Return the log's record of one look: its number and size, a digest of the cells read, p and
+    the ends of the interval of each pair, and what was decided. *following* names the size of the
+    next look; empty where nothing more is asked.
+    """
+    cells = ""
+    if "key" in frame.columns:
+        keys = "\n".join(sorted(map(str, frame["key"])))
+        cells = hashlib.sha256(keys.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    pairs: list[JSON] = []
+    for pair in finding.pairs:
+        ends: list[JSON] = [pair.effect_low, pair.effect_high]
+        groups: list[JSON] = [pair.group_1, pair.group_2]
+        pairs.append([pair.metric, *groups, pair.corrected_p_value, *ends, pair.verdict.value])
+    return {
+        "type": "look",
+        "place": place,
+        **look.to_dict(),
+        "cells": cells,
+        "rows": len(frame),
+        "pairs": pairs,
+        "verdict": finding.verdict.value,
+        "decision": "go on" if following else "stop",
+        "next": following,
+    }
+
+
 def settled_groups(finding: Finding, settled: Settled) -> list[tuple[str, str]]:
     """Return the groups, with their class, all of whose pairs on the outcome are *settled*."""
     open_groups: set[tuple[str, str]] = set()
@@ -395,6 +435,33 @@ def with_looks(
         details={**finding.details, "looks": looks},
     )
     return replace(changed, explanation=explain(changed))
+
+
+def continuation(finding: Finding, plan: LookPlan, cost: float) -> str:
+    """Return which looks would have decided *finding*, open at the last look of its *plan* for want
+    of names, and what they cost by the *cost* of its own; empty where nobody knows.
+    """
+    if finding.reason is not Reason.PRECISION or plan.unit != NAMES:
+        return ""
+    decider = deciding_pair(finding.pairs)
+    if decider is None:
+        return ""
+    needed = _NEEDED.match(decider.needs or "")
+    if needed is None:
+        return ""
+    names = int(needed[1].replace(",", ""))
+    looks = list(plan.names)
+    while 2 * looks[-1] < names:
+        looks.append(2 * looks[-1])
+    declared = (*(look for look in looks if look <= CLOSE * names), names)
+    price = ""
+    if cost:
+        price = f", which cost about {dollars(cost * names / plan.names[-1])} in all"
+    return (
+        f"looks to {names:,} names a group would have decided it, if the difference stays{price}; "
+        "what a finished run asked can be continued only as a new, declared design: "
+        f"names={declared}"
+    )
 
 
 def _with_clause(sentence: str, clause: str) -> str:

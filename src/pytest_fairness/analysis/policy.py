@@ -661,7 +661,7 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
     """Decide on pairs by two one-sided tests at *alpha*, and by the difference at the rule's
     level; see :func:`~pytest_fairness.analyze_equivalence`.
     """
-    margin = table.beside["margin"]
+    margin = table.figures["margin"]
     apart = np.abs(table.difference)
     significant = table.corrected < rule.alpha
     alarm = significant & (apart > margin)
@@ -680,7 +680,7 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
         table,
         rule,
         *too_little(table, rule, alarm),
-        (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
+        (table.figures["tost"] < alpha, Decision(Verdict.PASS)),
         (alarm & table.single, capped),
         (alarm, Decision(Verdict.FAIL)),
         (significant, Decision(Verdict.FLAG, notes=(differ,))),
@@ -694,7 +694,7 @@ def judge_equivalence(table: PairTable, rule: Rule, alpha: float) -> list[Decisi
 
 def judge_choices(table: PairTable, rule: Rule) -> list[Decision]:
     """The policy; and a ratio of win rates below .8, beyond chance, is at least a FLAG."""
-    lower = np.minimum(table.beside["rate"], 1 - table.beside["rate"])
+    lower = np.minimum(table.figures["rate"], 1 - table.figures["rate"])
     below = (table.corrected < rule.alpha) & (lower < LEAST_WIN_RATIO * (1 - lower))
     no_trifle = "the ratio of the two win rates is below .8, beyond chance"
     decisions = judge(table, rule)
@@ -718,7 +718,7 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
     :func:`~pytest_fairness.analyze_arms`.
     """
     shrinks, grows, extent, units = (
-        table.beside[key] for key in ("shrinks", "grows", "extent", "units")
+        table.figures[key] for key in ("shrinks", "grows", "extent", "units")
     )
     significant = table.corrected < rule.alpha
     shrunk = significant

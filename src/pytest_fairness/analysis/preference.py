@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.family import Family, Member, keep_green
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
@@ -19,17 +20,6 @@ from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
 from pytest_fairness.analysis.sentences import sure, would_take
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import (
-    ALARMS,
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
 from pytest_fairness.statistics.bradley_terry import (
     Among,
@@ -89,7 +79,7 @@ def analyze_preference(
     alpha: float = 0.05,
     correction: str = "bonferroni",
     _look: Look | None = None,
-) -> Finding:
+) -> model.Finding:
     """Compare how often the groups are chosen over each other, as one family of all pairs.
 
     **Pairwise choices** (``trial`` is None): one row a trial. ``first`` and ``second`` are the
@@ -169,7 +159,7 @@ def analyze_preference(
         groups = [replace(group, refusal_rate=None) for group in groups]
     pairs = judge(compared, alpha=rule.alpha, correction=correction, noun=noun, look=_look)
     verdict, reason = assertion_verdict(pairs)
-    decider = deciding_pair(pairs)
+    decider = model.deciding_pair(pairs)
     return finding_of(
         frame,
         assertion="no_preference",
@@ -186,7 +176,7 @@ def analyze_preference(
         notes=notes,
         pairs=pairs,
         outcome=METRIC,
-        kind=OutcomeKind.BINARY,
+        kind=model.OutcomeKind.BINARY,
         cluster=cluster_name,
         block=" × ".join(blocks) or None,
         family={"size": len(pairs), "method": correction, "alpha": rule.alpha, "metrics": [METRIC]},
@@ -277,7 +267,7 @@ def judge(
     correction: str,
     noun: str,
     look: Look | None = None,
-) -> tuple[PairResult, ...]:
+) -> tuple[model.PairResult, ...]:
     """One family: every pair of groups on which of the two was chosen; *alpha* is that of the
     *look*, where there is one.
     """
@@ -303,7 +293,7 @@ def judge(
     member = Member(
         name=METRIC,
         table=table,
-        kind=OutcomeKind.BINARY,
+        kind=model.OutcomeKind.BINARY,
         decide=judge_choices,
         lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
         total=np.array(
@@ -321,7 +311,10 @@ def judge(
     judged = family.judge()
     for at, comparison in enumerate(compared):
         decision = judged[0].decisions[at]
-        if comparison.preference.first_share in {0.0, 1.0} and decision.reason is not Reason.RAGGED:
+        if (
+            comparison.preference.first_share in {0.0, 1.0}
+            and decision.reason is not model.Reason.RAGGED
+        ):
             notes = (*decision.notes, "the position decided every choice")
             judged[0].decisions[at] = replace(decision, notes=notes)
     keep_green(judged[0], rule.look)
@@ -366,7 +359,7 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
         clusters=np.array([preference.clusters for preference in preferences], dtype=np.float64),
         ragged=columns["lost"],
         alone=np.array([preference.one_cluster for preference in preferences], dtype=np.bool_),
-        beside={
+        figures={
             "rate": columns["rate"],
             "spec_p_value": columns["binomial_p"],
             "spec_effect": np.array([preference.effect.value for preference in preferences]),
@@ -374,9 +367,9 @@ def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: st
     )
 
 
-def _statistics(pair: Compared) -> dict[str, JSON]:
+def _statistics(pair: Compared) -> dict[str, model.JSON]:
     p = pair.preference
-    statistics: dict[str, JSON] = {
+    statistics: dict[str, model.JSON] = {
         "n": p.n,
         "wins_1": p.wins,
         "wins_2": p.n - p.wins,
@@ -407,7 +400,7 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
 # ---------------------------------------------------------------- each group
 
 
-def _groups(read: Choices | Slates) -> list[GroupResult]:
+def _groups(read: Choices | Slates) -> list[model.GroupResult]:
     """Each group's share of wins among the decided trials that it stood in, with its 95 % interval."""
     if isinstance(read, Choices):
         trials = [_trials_of(read, group) for group in range(len(read.labels))]
@@ -426,10 +419,10 @@ class _Stood(NamedTuple):
     neither: int
     refused: int
 
-    def result(self, label: str) -> GroupResult:
+    def result(self, label: str) -> model.GroupResult:
         n = int(self.decided.sum())
         size = self.decided.size
-        group = GroupResult(
+        group = model.GroupResult(
             group=label,
             n=n,
             clusters=0,
@@ -472,11 +465,11 @@ def _slates_of(slates: Slates, group: int) -> _Stood:
 # ---------------------------------------------------------------- all groups together: it informs and decides nothing
 
 
-def _ratio(ratio: LikelihoodRatio) -> dict[str, JSON]:
+def _ratio(ratio: LikelihoodRatio) -> dict[str, model.JSON]:
     return {"likelihood_ratio": ratio.statistic, "df": ratio.df, "p_value": ratio.p}
 
 
-def _chi_square(test: ChiSquare) -> dict[str, JSON]:
+def _chi_square(test: ChiSquare) -> dict[str, model.JSON]:
     return {"chi_square": test.statistic, "df": test.df, "p_value": test.p}
 
 
@@ -488,7 +481,9 @@ def _rates(choices: Choices) -> dict[str, float]:
     return rates
 
 
-def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+def _pairwise_details(
+    choices: Choices, alpha: float
+) -> tuple[dict[str, model.JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
     plain, robin = round_robin(choices)
     refused = no_choice_by_pair(choices)
@@ -501,7 +496,7 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
     first_share = None
     if first.size:
         first_share = float(np.mean(first))
-    details: dict[str, JSON] = {
+    details: dict[str, model.JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
         "selection_rate": dict(rates),
         "impact_ratio": impact_ratio,
@@ -518,12 +513,12 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
             "a group always or never won, or not all met: strengths are a ridge fit, without p"
         )
     details |= _strengths(strengths)
-    interactions: dict[str, JSON] = {}
+    interactions: dict[str, model.JSON] = {}
     for name, level in choices.levels.items():
         if len(level.labels) < 2:
             continue
         ratio = interaction(choices, level)
-        by_level: dict[str, JSON] = {}
+        by_level: dict[str, model.JSON] = {}
         for at, label in enumerate(level.labels):
             by_level[label] = dict(_rates(choices.take(level.codes == at)))
         interactions[name] = {**_ratio(ratio), "selection_rate": by_level}
@@ -537,12 +532,12 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
     return details, tuple(notes)
 
 
-def _strengths(strengths: Strengths) -> dict[str, JSON]:
+def _strengths(strengths: Strengths) -> dict[str, model.JSON]:
     """Return the strengths of the groups and, where the order is known, what the position adds."""
-    error: JSON = None
+    error: model.JSON = None
     if strengths.error is not None:
         error = dict(strengths.error)
-    details: dict[str, JSON] = {
+    details: dict[str, model.JSON] = {
         "bradley_terry": {
             "strength": dict(strengths.strength),
             "error": error,
@@ -557,7 +552,9 @@ def _strengths(strengths: Strengths) -> dict[str, JSON]:
     return details
 
 
-def _among_several(slates: Slates, confidence: float) -> tuple[list[Compared], dict[str, JSON]]:
+def _among_several(
+    slates: Slates, confidence: float
+) -> tuple[list[Compared], dict[str, model.JSON]]:
     """The pairs of rankings as they are; those of choices by the conditional logit, where it has a
     maximum and the rows are evidence at all.
 
@@ -568,7 +565,7 @@ def _among_several(slates: Slates, confidence: float) -> tuple[list[Compared], d
     done = slates.decided
     if slates.rank is not None:
         ranks = slates.rank[done]
-        details: dict[str, JSON] = {"friedman": _chi_square(friedman(ranks))}
+        details: dict[str, model.JSON] = {"friedman": _chi_square(friedman(ranks))}
         if len(ranks):
             means = ranks.mean(axis=0).tolist()
             details["mean_rank"] = dict(zip(slates.labels, means, strict=True))
@@ -636,9 +633,9 @@ def _by_logit(pair: Compared, among: Among, at: int, confidence: float) -> Compa
 
 
 def preference_sentence(
-    verdict: Verdict,
-    reason: Reason | None,
-    decider: PairResult | None,
+    verdict: model.Verdict,
+    reason: model.Reason | None,
+    decider: model.PairResult | None,
     *,
     by: str,
     pairs: int,
@@ -650,7 +647,7 @@ def preference_sentence(
     winner = decider.group_1
     loser = decider.group_2
     s = decider.statistics
-    if reason in (Reason.RAGGED, Reason.UNSCORED, Reason.N):
+    if reason in (model.Reason.RAGGED, model.Reason.UNSCORED, model.Reason.N):
         return f"{verdict}: {winner} and {loser} cannot be compared; it would take {decider.needs}."
     trials = s["n"]
     rate = float(str(s["win_rate_1"]))
@@ -664,9 +661,9 @@ def preference_sentence(
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
     certainty = f"{sure(decider, of=loser)}{_units(decider, noun)}"
     remark = f"({certainty}){_room(s.get('first_listed_share'))}"
-    if verdict in ALARMS:
+    if verdict in model.ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {remark}."
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         among = "between the two groups"
         if pairs != 1:
             among = f"among {pairs} pairs of groups"
@@ -674,7 +671,7 @@ def preference_sentence(
     return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{would_take(decider)}."
 
 
-def _units(pair: PairResult, noun: str) -> str:
+def _units(pair: model.PairResult, noun: str) -> str:
     """Return from how many clusters a result comes; nothing where rows are the unit."""
     first = pair.statistics["clusters_1"]
     second = pair.statistics["clusters_2"]
@@ -687,7 +684,7 @@ def _units(pair: PairResult, noun: str) -> str:
     return f"; {first} {noun}"
 
 
-def _room(first_share: JSON) -> str:
+def _room(first_share: model.JSON) -> str:
     """Return what the position leaves of the choice, where that is little."""
     if not isinstance(first_share, (int, float)) or 0.2 < first_share < 0.8:
         return ""

@@ -16,8 +16,10 @@ from pytest_fairness.words import (
     count,
     effect_size,
     enumerated,
+    first_few,
     p_equals,
     percent,
+    points,
     signed,
 )
 
@@ -234,10 +236,8 @@ class Subject:
         named = []
         for pairs in _by_worse([pair for pair in others if pair.worse_off is not None]):
             named.append(f"{pairs[0].worse_off} against {enumerated(list(map(_other, pairs)))}")
-        if len(named) > 3:
-            return f"; also {'; '.join(named[:3])}; and {len(named) - 3} more"
         if named:
-            return f"; also {'; '.join(named)}"
+            return f"; also {first_few(named)}"
         if others:
             return f"; {count(len(others), 'other pair')} too"
         return ""
@@ -276,9 +276,8 @@ class Subject:
         if pair.worse_off == pair.group_2:
             low, high = -high, -low
         level = confidence(pair.confidence)
-        return signed(
-            f"{level} interval of the difference {100 * low:.1f} to {100 * high:.1f} points"
-        )
+        ends = f"{points(low, plus=False)} to {points(high, plus=False)}"
+        return signed(f"{level} interval of the difference {ends} points")
 
     def _among(self) -> str:
         if self.pairs == 1:
@@ -421,7 +420,7 @@ class Subject:
             return f"{worse} ranks below {better} {on}, with the same mean of {self._value(low)}"
         much = self._amount(abs(low - high))
         if self.kind in RATES:
-            much = f"{100 * abs(low - high):.1f} percentage points"
+            much = f"{points(abs(low - high), plus=False)} percentage points"
         if self.kind is OutcomeKind.REFUSAL:
             against = f"{self._amount(low)} against {self._amount(high)}"
             return f"{worse} is refused more often than {better}: {against}, {much}"

@@ -37,7 +37,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
-from pytest_fairness.words import enumerated, p_equals, percent
+from pytest_fairness.words import enumerated, p_equals, percent, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,7 +211,7 @@ class SideChange:
             return "–"
         value += 0.0  # a zero has no sign
         if self.kind in RATES:
-            text = f"{100 * value:.1f}".replace("-", "−")
+            text = points(value, plus=False)
         else:
             text = amount(value, self.kind)
         if signed and value > 0:

@@ -13,14 +13,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.analysis.expected_looks import Expectation, LookedDesign, looks_to_pass
+from pytest_fairness.design.stages import BASE
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.words import count
+from pytest_fairness.words import count, enumerated
 
 if TYPE_CHECKING:
     import pytest
@@ -37,6 +39,7 @@ _OF_KINDS = {
 #: The kind where nothing says which.
 _USUAL = OutcomeKind.NUMERIC
 _STATISTICS = ("kind", "effect", "icc", "alpha", "rate", "levels")
+_COSTS = ("cost", "biased_cost", "cost_of_all_looks", "most_cost")
 _VARIABLE = "PYTEST_FAIRNESS_PLAN"
 _WIDTH = 110  # columns of the terminal that a paragraph takes
 
@@ -50,8 +53,8 @@ def add(subparsers: Any) -> None:
         description=(
             "Plan a sample (names, templates, repetitions, calls) for an effect that must not be "
             "missed; or, with "
-            "--suite, collect a suite and say what it would ask, what that costs with second "
-            "samples, what its "
+            "--suite, collect a suite and say what it would ask, what that costs where a system is "
+            "fair, where it is not and at most, what its "
             "designs can find out, what it takes where they cannot, and how likely a fair system "
             "turns the suite red. "
             "Nothing is asked of any endpoint. Exit code 1: a test of the suite has a design that "
@@ -95,6 +98,12 @@ def _add_assumptions(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--levels", type=int, metavar="N", help="levels of a rating (5), or so many labels (3)"
+    )
+    parser.add_argument(
+        "--pass-in",
+        type=float,
+        metavar="P",
+        help="say the looks that pass a fair system in so large a share of runs, and what they cost",
     )
 
 
@@ -162,6 +171,8 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
 
     design = ("groups", "power", "names", "templates", "repetitions")
     given = {name: getattr(arguments, name) for name in (*_STATISTICS, *design)}
+    if arguments.pass_in is not None:
+        return _looks_of_sample(arguments), 0
     # What is not given is as it is there.
     plan = plan_sample(**{name: value for name, value in given.items() if value is not None})
     if arguments.json:
@@ -179,6 +190,86 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), ""]), 0
 
 
+def _looks_of_sample(arguments: argparse.Namespace) -> str:
+    """Return the looks that pass a fair system as often as is wanted, and what they ask."""
+    from pytest_fairness.analysis.looks import MOST_RED, LookPlan
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome
+
+    _check_outcome(vars(arguments))
+    rows = arguments.templates * arguments.repetitions
+    if arguments.groups < 2 or rows < 1:
+        raise UsageError("give at least 2 --groups, 1 --templates and 1 --repetitions")
+    design = LookedDesign(
+        plan=LookPlan(names=(BASE,), red=min(MOST_RED, arguments.alpha or MOST_RED)),
+        kind=_kind_of_rate(arguments.kind, arguments.rate),
+        groups=arguments.groups,
+        rows=rows,
+        rate=arguments.rate or AssumedOutcome().rate,
+        icc=arguments.icc,
+    )
+    expected = looks_to_pass(design, arguments.pass_in)
+    if arguments.json:
+        return json.dumps(_looks_as_json(expected), indent=2) + "\n"
+    wanted = _wanted(design, arguments.pass_in)
+    if expected is None:
+        return f"{wanted}: no looks do\n"
+    calls = design.groups * rows
+    looks = enumerated(list(map(str, expected.design.plan.names)), most=99)
+    return (
+        f"{wanted}: looks at {looks} names a group, about {expected.fair * calls:,.0f} calls "
+        f"({expected.biased * calls:,.0f} where a group is treated worse by d = 0.5), at most "
+        f"{expected.most * calls:,}\n"
+    )
+
+
+def _looks_as_json(expected: Expectation | None) -> dict[str, Any]:
+    """Return looks that pass a fair system, as JSON has them; null without any."""
+    if expected is None:
+        return {"looks": None}
+    calls = expected.design.groups * expected.design.rows
+    return {
+        "looks": expected.design.plan.names,
+        "passes": expected.passes,
+        "calls": {
+            "fair": expected.fair * calls,
+            "biased": expected.biased * calls,
+            "most": expected.most * calls,
+        },
+    }
+
+
+def _kind_of_rate(kind: str | None, rate: float | None) -> OutcomeKind:
+    """Return the *kind* of outcome; a *rate* alone says that it is yes or no."""
+    if kind is not None:
+        return OutcomeKind(kind)
+    if rate is not None:
+        return OutcomeKind.BINARY
+    return _USUAL
+
+
+def _check_outcome(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for a share that is none."""
+    for name in ("rate", "pass_in"):
+        value = given[name]
+        if value is not None and not 0 < value < 1:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option}={value!r}: a share between 0 and 1")
+    if not 0 <= given["icc"] < 1:
+        raise UsageError(f"--icc={given['icc']!r}: a share of variance, from 0 to below 1")
+
+
+def _wanted(design: LookedDesign, share: float) -> str:
+    """Return what the looks at *design* are to do."""
+    from pytest_fairness.words import percent
+
+    system = "a fair system"
+    if design.kind is OutcomeKind.BINARY:
+        system = f"a fair system that approves {percent(design.rate, 0)}"
+    elif design.kind is OutcomeKind.REFUSAL:
+        system = f"a fair system that refuses {percent(design.rate, 0)}"
+    return f"to pass {system} in {10 * share:g} of 10 runs"
+
+
 # ---------------------------------------------------------------- a suite
 
 
@@ -189,6 +280,7 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
     given = vars(arguments).copy()
     for name in ("run", "suite", "command"):
         given.pop(name, None)
+    _check_outcome(given)
     for name in ("latency", "reply_tokens", "concurrency"):
         if given[name] is not None and not given[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')}={given[name]!r}: must be above 0")
@@ -293,7 +385,7 @@ def _priced_suite(
     """Return what the suite asks, costs and can find out. An endpoint that is *assumed*, one alone,
     is named for all tests, so that its price also holds for tests that bring a system of their own.
     """
-    from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome, chance_of_red, estimates
 
     settings = fairness.settings
     endpoints = _Endpoints(fairness)
@@ -303,7 +395,13 @@ def _priced_suite(
             items,
             fairness.grids,
             endpoints.by_name,
+            asking=fairness.asking,
             reply_tokens=assumed["reply_tokens"],
+            outcome=AssumedOutcome(
+                kind=assumed["kind"],
+                rate=assumed["rate"] or AssumedOutcome().rate,
+                icc=assumed["icc"],
+            ),
         )
     )
     named = assumed["endpoint"] is not None and len(endpoints.names) == 1
@@ -361,15 +459,17 @@ def _priced(
     """
     from pytest_fairness.pytest_layer.estimate import shapes
 
-    few, most = row.requests(replaced=True)
+    requests = row.requests(replaced=True)
+    few = requests.fair
     reply = row.reply_tokens
-    cost = None
-    most_cost = None
+    costs: dict[str, float | None] = dict.fromkeys(_COSTS)
     if endpoint is not None and endpoint.price is not None:
-        cost = few.usual_cost(endpoint.price, reply)
-        most_cost = most.most_cost(endpoint.price, row.longest_reply)
+        usual = (requests.fair, requests.biased, requests.all_looks)
+        amounts = [part.usual_cost(endpoint.price, reply) for part in usual]
+        amounts.append(requests.most.most_cost(endpoint.price, row.longest_reply))
+        costs = dict(zip(_COSTS, amounts, strict=True))
     name: str | None = row.endpoint
-    if row.brought[0].requests:
+    if row.brought.most.requests:
         name = None
     classes = {}
     for protected, shape in shapes(row.planned.grid, swapped=False).items():
@@ -385,16 +485,62 @@ def _priced(
         "shared": row.shared,
         "endpoint": name,
         "reply_tokens": reply,
+        "looks": list(row.asked.looks),
+        "fair_trials": round(row.new.fair),
+        "biased_trials": round(row.new.biased),
+        "most_trials": round(row.new.most),
         "requests": round(few.requests),
-        "most_requests": round(most.requests),
+        "most_requests": round(requests.most.requests),
         "input_tokens": few.input_tokens(reply),
         "output_tokens": round(few.requests * reply),
-        "cost": cost,
-        "most_cost": most_cost,
+        **costs,
+        "to_pass": _to_pass(row, assumed, costs["cost_of_all_looks"]),
         "seconds": few.requests / assumed["concurrency"] * assumed["latency"],
         "choices": row.planned.tiers_by_arm,
         "classes": classes,
     }
+
+
+def _to_pass(
+    row: TestEstimate, assumed: dict[str, Any], cost: float | None
+) -> list[dict[str, Any]]:
+    """Return the looks of each class of a test that pass a fair system as often as is wanted;
+    *cost* is that of all looks that the test has.
+    """
+    from pytest_fairness.analysis.looks import MOST_RED
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome, looked_designs
+
+    stages = row.planned.grid.stages
+    share = assumed["pass_in"]
+    if share is None or stages is None:
+        return []
+    kinds = row.kinds or (_kind_of_rate(None, assumed["rate"]),)
+    if assumed["kind"]:
+        kinds = (assumed["kind"],)
+    outcome = AssumedOutcome(rate=assumed["rate"] or AssumedOutcome().rate, icc=assumed["icc"])
+    longest: dict[str, Expectation | None] = {}
+    for kind in map(OutcomeKind, kinds):
+        for design in looked_designs(row.planned, stages, kind, MOST_RED, outcome):
+            expected = looks_to_pass(design, share)
+            wanted = _wanted(design, share)
+            longest[wanted] = _longer(expected, longest.get(wanted, expected))
+    answers: list[dict[str, Any]] = []
+    for wanted, expected in longest.items():
+        answer: dict[str, Any] = {"wanted": wanted, "names": None, "trials": None, "cost": None}
+        if expected is not None:
+            share_of_all = expected.fair / row.asked.most
+            answer |= {"names": expected.most, "trials": round(row.trials * share_of_all)}
+            if cost:
+                answer["cost"] = cost * share_of_all
+        answers.append(answer)
+    return answers
+
+
+def _longer(first: Expectation | None, second: Expectation | None) -> Expectation | None:
+    """Return the looks that reach further: none do where one class has none."""
+    if first is None or second is None:
+        return None
+    return max(first, second, key=lambda expected: expected.most)
 
 
 def _assessed(row: TestEstimate, shape: Shape, assumed: dict[str, Any]) -> dict[str, Any]:
@@ -452,7 +598,7 @@ def _table(suite: dict[str, Any]) -> str:
     heading, *rows = _aligned([columns, *(_cells(each, columns) for each in tests.values())])
     lines.append(heading)
     for (name, members), row in zip(tests.items(), rows, strict=True):
-        lines += [line(name), row, *_findable(members)]
+        lines += [line(name), row, *_looks_in_words(members), *_findable(members)]
     problems = [f"PROBLEM {line(problem)}" for problem in suite["problems"]]
     if not verbose and len(problems) > _SHOWN:
         problems[_SHOWN:] = [
@@ -525,12 +671,13 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     """Return what all tests come to: how much is asked, for how much and how long; of several
     endpoints, each.
     """
-    from pytest_fairness.pytest_layer.estimate import dollars, duration
+    from pytest_fairness.pytest_layer.estimate import duration
+    from pytest_fairness.words import dollars
 
     tests = suite["tests"]
     cells = dict(zip(_HEADING, _cells(tests, _HEADING), strict=True))
     items = count(_sum(tests, "items"), "test")
-    trials = f"{items}, {_sum(tests, 'trials'):,} trials"
+    trials = f"{items}, {_asked_in_words(tests)}"
     tokens = f"{cells['tokens in']} tokens in, {cells['tokens out']} out"
     time = f"about {duration(_sum(tests, 'seconds'))}"
     lines = [f"  {trials}", f"  {cells['requests']} requests, {tokens}, {time}"]
@@ -544,6 +691,66 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     if suite["max_cost"] is not None:
         cost += f" (cap {dollars(suite['max_cost'])})"
     return [*lines, f"  cost {cost}", *_costs_by_endpoint(tests)]
+
+
+def _asked_in_words(tests: Sequence[dict[str, Any]]) -> str:
+    """Return the trials of *tests* that no test before asks: where their looks may stop early, of a
+    fair system, of one that is not, and at most, with what each costs.
+    """
+    from pytest_fairness.words import dollars
+
+    parts = ("fair", "biased", "most")
+    fair, biased, most = (_sum(tests, f"{part}_trials") for part in parts)
+    if fair >= most:
+        return f"{_sum(tests, 'trials'):,} trials"
+    costs = [""] * len(parts)
+    if all(test["cost"] is not None for test in tests) and _sum(tests, "cost_of_all_looks"):
+        costs = [f" ({dollars(_sum(tests, name))})" for name in _COSTS[: len(parts)]]
+    return (
+        f"expected {fair:,} trials{costs[0]} if fair, {biased:,}{costs[1]} for d = 0.5, at most "
+        f"{most:,}{costs[2]}"
+    )
+
+
+def _looks_in_words(tests: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line on the looks of *tests*, and one for each answer to what passes; none where
+    they are looked at once.
+    """
+
+    lines = []
+    looks = {tuple(test["looks"]) for test in tests if test["looks"]}
+    if any(len(planned) > 1 for planned in looks):
+        longest = max(looks, key=lambda planned: planned[-1])
+        names = f"looks at {enumerated(list(map(str, longest)), most=99)} names a group"
+        if len(looks) > 1:
+            names = f"looks to {longest[-1]} names a group at most"
+        lines.append(f"    {names}; {_asked_in_words(tests)}")
+    if shared := _sum(tests, "shared"):
+        words = f"{shared:,} of its trials are asked by tests above, and not priced again"
+        if lines:
+            lines[0] += f"; {words}"
+        else:
+            lines.append(f"    {words}")
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for test in tests:
+        for answer in test["to_pass"]:
+            answers.setdefault(answer["wanted"], []).append(answer)
+    for wanted, members in answers.items():
+        lines.append(f"    {wanted}: {_answer_in_words(members)}")
+    return lines
+
+
+def _answer_in_words(members: Sequence[dict[str, Any]]) -> str:
+    """Return the looks that do what is wanted of several tests, and what they cost together."""
+    from pytest_fairness.words import dollars
+
+    if any(answer["names"] is None for answer in members):
+        return "no looks do"
+    price = f"about {_sum(members, 'trials'):,} trials"
+    if all(answer["cost"] is not None for answer in members):
+        price = f"about {dollars(_sum(members, 'cost'))}"
+    most = max(answer["names"] for answer in members)
+    return f"looks to {most} names, {price}"
 
 
 def _costs_by_endpoint(tests: Sequence[dict[str, Any]]) -> list[str]:
@@ -572,7 +779,8 @@ def _sum(tests: Sequence[dict[str, Any]], name: str) -> Any:
 
 def _cells(tests: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[str]:
     """The *columns* of some tests together."""
-    from pytest_fairness.pytest_layer.estimate import dollars, duration
+    from pytest_fairness.pytest_layer.estimate import duration
+    from pytest_fairness.words import dollars
 
     requests = _sum(tests, "requests")
     most = _sum(tests, "most_requests")
@@ -613,8 +821,6 @@ def _findable(tests: Sequence[dict[str, Any]]) -> list[str]:
             lines += [f"    {first}", *(f"      {further}" for further in more)]
     elif designs:
         lines.append(f"    {_span(designs)}")
-    if shared := _sum(tests, "shared"):
-        lines.append(f"    {shared:,} of its trials are asked by tests above, and not priced again")
     if any(test["choices"] for test in tests):
         lines.append(
             "    choices between candidates: the number of repetitions decides what they find"

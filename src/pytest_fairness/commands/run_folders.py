@@ -47,6 +47,7 @@ def add(subparsers: Any) -> None:
 
 def merge(arguments: argparse.Namespace) -> tuple[str, int]:
     """Put shards together; say where the run is and how it is judged."""
+    from pytest_fairness.runs.manifest import read_manifest
     from pytest_fairness.runs.merge import merge
     from pytest_fairness.runs.project import runs_root
     from pytest_fairness.runs.reader import reading
@@ -54,7 +55,10 @@ def merge(arguments: argparse.Namespace) -> tuple[str, int]:
     merged = merge(arguments.runs, arguments.into or runs_root())
     with reading(merged) as reader:
         trials = len(reader)
-    shards = count(len(arguments.runs), "shard")
+    stages = [entry["stage"] for entry in read_manifest(merged)["merged_from"]]
+    shards = count(stages.count(max(stages)), "shard")
+    if max(stages) > 1:
+        shards = f"{shards} of stage {max(stages)} with the stages before"
     return (
         f"merged {shards}, {trials:,} trials: {merged}\n"
         f"judge them with the same tests: pytest --fairness-replay={merged}\n"

@@ -21,6 +21,11 @@ _RULES = "rules"
 Step: TypeAlias = "Ask | Callable[[str], str]"
 
 
+def _has_one_place(step: Ask) -> bool:
+    """Return whether the prompt of *step*, if it has one of its own, has one place for its text."""
+    return step.prompt is None or step.prompt.count(f"{{{TEXT}}}") == 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """One way of running the cells.
@@ -50,7 +55,7 @@ class Arm:
             why = "the last step makes the choice, so it must be Ask(...)"
         for step in self.steps:
             if isinstance(step, Ask):
-                if step.prompt is not None and step.prompt.count(f"{{{TEXT}}}") != 1:
+                if not _has_one_place(step):
                     why = f"a step's prompt holds {{{TEXT}}} exactly once, where its text belongs"
             elif not callable(step):
                 raise UsageError(
@@ -103,6 +108,7 @@ def ready_arms(
     prompts = entries("prompts.yaml", folder, _Prompt)
 
     def prompt(arm: str, name: str, field: str) -> str:
+        """Return the *field* of the prompt *name*. Raises UsageError, which names the *arm*."""
         text: str | None = getattr(prompts.get(name), field, None)
         if text is None:
             raise UsageError(

@@ -21,6 +21,7 @@ from typing import TypeAlias, overload
 from pytest_fairness.design.slugs import slugs
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.design.templates import PRONOUNS, SLOTS, UNSENDABLE, Template, pronouns
+from pytest_fairness.documents import is_number
 from pytest_fairness.errors import UsageError, refuse_twice
 from pytest_fairness.model import JSON, Cell
 
@@ -61,8 +62,9 @@ def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -
 
 
 def _axis(name: str, values: object) -> Axis:
+    """Return the axis *name* with its *values* as texts. Raises UsageError for what is none."""
     where = f"axis {name!r}:"
-    if not name.isidentifier() or not name.isascii():
+    if not all((name.isidentifier(), name.isascii())):
         raise UsageError(f"{where} a slot's name is made of letters, digits and _")
     if name in SLOTS:
         raise UsageError(f"{where} {{{name}}} is a pronoun slot; choose another name")
@@ -90,7 +92,7 @@ def _texts(where: str, values: Iterable[object]) -> list[str]:
     """Return the *values* of an axis as texts. Raises UsageError for one that cannot be sent."""
     texts = []
     for value in values:
-        is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        is_plain = isinstance(value, str) or is_number(value)
         if not is_plain or UNSENDABLE.search(str(value)):
             raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
         texts.append(str(value))

@@ -7,8 +7,7 @@ candidate 3 of one group meets candidate 3 of every other.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ import msgspec
 from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition
-from pytest_fairness.design.templates import are_texts, pronouns_of, read_template
+from pytest_fairness.design.templates import are_some_texts, pronouns_of, read_template
 from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
@@ -47,9 +46,17 @@ class Candidate:
 
     @property
     def surname(self) -> str | None:
+        """The last word of the name; None for nobody named."""
         if self.name is None:
             return None
         return self.name.split()[-1]
+
+    def shares_name_with(self, other: Candidate) -> bool:
+        """Return whether both have the same first name, or the same surname."""
+        if self.name is None or other.name is None:
+            return False
+        first, *_, last = self.name.split()
+        return other.name.startswith(f"{first} ") or other.surname == last
 
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
         """Return what its numbered slots hold, by their names without the number: ``candidate`` is
@@ -189,7 +196,7 @@ def _group(label: str, value: object) -> Group:
     classes: dict[str, str] = {}
     if isinstance(value, Mapping):
         classes = {str(key): group for key, group in value.items() if key != "names"}
-        if not classes or not are_texts(classes.values()):
+        if not are_some_texts(classes.values()):
             raise UsageError(
                 f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside "
                 "'names'"
@@ -261,11 +268,17 @@ class Casting:
         if named and group.given:
             names = tuple(map(Name.given, group.given))
         elif named:
-            names = self._most(lambda n: self.banks.names.signalling(by_name, n, seed=self.seed))
+            # No first name twice: candidates who share one are no evidence of their own.
+            most = self.banks.names.largest_sample(by_name, joined=False)
+            names = self.banks.names.signalling(
+                by_name, max(1, min(self.wanted, most)), seed=self.seed
+            )
         else:
             # The same neutral names for every group, each moved on by a place: no two meet
             # themselves, and what a name does by itself falls on all groups alike.
-            names = self._most(lambda n: self.banks.names.neutral(n, seed=self.seed), floor=groups)
+            most = self.banks.names.largest_sample({})
+            wanted = max(groups, min(self.wanted, most))
+            names = self.banks.names.neutral(wanted, seed=self.seed)
             names = names[at % len(names) :] + names[: at % len(names)]
         return tuple(
             Candidate(
@@ -291,12 +304,8 @@ class Casting:
         """The words that state the classes: all where the condition asks for words, else those that
         no name conveys.
         """
-        if not group.classes and condition.kind is not None and group.kind in (None, "name"):
-            raise UsageError(
-                f"candidates[{group.label!r}] has names only, so there are no words for "
-                f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
-                "'names': [...]}"
-            )
+        if condition.kind is not None:
+            _refuse_names_alone(group, condition)
         phrases = []
         for name, value in group.classes.items():
             told_by_name = bool(group.given) or self._by_name(name)
@@ -305,20 +314,25 @@ class Casting:
                 phrases.append(phrase[:1].upper() + phrase[1:])
         return ", ".join(phrases)
 
-    def _most(self, draw: Callable[[int], tuple[Name, ...]], floor: int = 1) -> tuple[Name, ...]:
-        """As many names as wanted, or as the bank has."""
-        for n in range(max(self.wanted, floor), floor, -1):
-            with contextlib.suppress(UsageError):
-                return draw(n)
-        return draw(floor)
+
+def _refuse_names_alone(group: Group, condition: Condition) -> None:
+    """Raise UsageError for a group that has no words for *condition*, as it is given by names."""
+    if not group.classes and group.kind in (None, "name"):
+        raise UsageError(
+            f"candidates[{group.label!r}] has names only, so there are no words for "
+            f"signal={condition.name!r}: say what the group is, {{'gender': 'female', "
+            "'names': [...]}"
+        )
 
 
 def _namesakes(settled: Sequence[Sequence[Candidate]], people: Sequence[Candidate]) -> int:
-    """Return how many of *people* meet somebody of their surname in the groups *settled* before."""
+    """Return how many of *people* meet somebody of their surname or their first name in the groups
+    *settled* before.
+    """
     number = 0
     for others in settled:
         for person, other in zip(people, others, strict=True):
-            number += person.name is not None and person.surname == other.surname
+            number += person.name is not None and person.shares_name_with(other)
     return number
 
 

@@ -83,10 +83,13 @@ def _ambiguous(firsts: Sequence[NameEntry]) -> Iterator[Problem]:
     drawn or flagged: both may be read.
     """
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    drawn: set[tuple[str, str]] = set()
     for entry in firsts:
+        key = (entry.name, entry.protected_class)
+        if entry.drawn:
+            drawn.add(key)
         if entry.protected_class not in BY_SURNAME:
-            groups[entry.name, entry.protected_class].add(entry.group)
-    drawn = {(entry.name, entry.protected_class) for entry in firsts if entry.drawn}
+            groups[key].add(entry.group)
     for (name, protected_class), groups_of_name in groups.items():
         if len(groups_of_name) > 1 and (name, protected_class) in drawn:
             yield Problem(
@@ -119,6 +122,7 @@ def _drawn(
 
 
 def _reasons_of_name(entry: NameEntry) -> Iterator[str]:
+    """Yield what speaks against a name: its source, its figures, its length."""
     for what in ("year", "licence"):
         if not getattr(entry, what):
             yield f"no {what} of its source; a reader cannot check it"
@@ -135,7 +139,8 @@ def _reasons_of_figures(entry: NameEntry) -> Iterator[str]:
         yield f"weak: strength {entry.strength:.2f} is under {WEAK}; flag it 'weak'"
     if _is_below(entry.perceived, WEAK):
         yield f"weak: {entry.perceived:.0%} of readers named the group; flag it 'weak'"
-    if _is_below(entry.bearers, RARE) and "rare" not in entry.flags:
+    is_rare = _is_below(entry.bearers, RARE)
+    if is_rare and "rare" not in entry.flags:
         yield f"rare: {entry.bearers} bearers counted, under {RARE}; flag it 'rare'"
     is_unmeasured = entry.strength is None and entry.birth_decade is None
     if is_unmeasured and "unmeasured" not in entry.flags:
@@ -249,6 +254,7 @@ def check_signals(signals: Signals) -> list[Problem]:
 def _reasons_of_kind(
     key: tuple[str, str], kind: SignalKind, dispreferred: Sequence[str]
 ) -> Iterator[str]:
+    """Yield what speaks against a kind of signal: of its groups, and of the phrases of each."""
     words = kind.words
     if CONTROL not in words:
         yield "has no control: a phrase of the same form that names no group"
@@ -262,11 +268,20 @@ def _reasons_of_kind(
         every += phrases
         for phrase in phrases:
             yield from _reasons_of_phrase(phrase, dispreferred)
-    every.sort(key=lambda text: len(text.split()))
-    least = len(every[0].split())
-    most = len(every[-1].split())
-    if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:
-        yield f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group"
+    if key[1] != LABEL:
+        yield from _unequal_length(every)
+
+
+def _unequal_length(phrases: Iterable[str]) -> Iterator[str]:
+    """Yield that the longest of *phrases* has far more words than the shortest, if it is long."""
+    ordered = sorted(phrases, key=lambda text: len(text.split()))
+    least = len(ordered[0].split())
+    most = len(ordered[-1].split())
+    if most >= _CLAUSE and most > _PARITY * least:
+        yield (
+            f"unequal length: {ordered[0]!r} against {ordered[-1]!r}; length would vary with the "
+            "group"
+        )
 
 
 def _shared_phrases(
@@ -281,6 +296,7 @@ def _shared_phrases(
 
 
 def _reasons_of_phrase(phrase: str, dispreferred: Sequence[str]) -> Iterator[str]:
+    """Yield why *phrase* cannot be put into a text, or should not be."""
     if re.search(r"[{}\n]", phrase):
         yield f"{phrase!r} holds a brace or a line break; phrases are inserted as they are"
     for term in dispreferred:

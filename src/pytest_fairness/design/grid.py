@@ -604,6 +604,23 @@ def _names_to_draw(names: object, last: int, base: int, design: GridDesign) -> t
     return min(base, most), most
 
 
+def shortest_groups(arguments: Mapping[str, Any], names: int) -> list[str]:
+    """Return the groups of a grid, made of *arguments*, that have no more than so many *names*;
+    none where only crossed groups run out.
+    """
+    short = []
+    banks = Banks.load(arguments.get("personas_folder"))
+    design = GridDesign.parse(**{**arguments, "names": names + 1})
+    for axis in design.classes:
+        for group in axis.groups:
+            alone = axis._replace(groups=(group,))
+            try:
+                replace(design, classes=(alone,)).draw(banks)
+            except UsageError:
+                short.append(group)
+    return short
+
+
 def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
     """*grid*, made by ``expand_grid(**arguments)``, about one person more: of a neutral name that
     *grid* does not use, and of no group. None where the classes have no control, and for personas.

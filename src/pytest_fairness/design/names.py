@@ -5,10 +5,10 @@ order.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import combinations, cycle, product, starmap, zip_longest
 from pathlib import Path
 from types import MappingProxyType
@@ -27,14 +27,17 @@ SEXES = ("female", "male")
 #: groups only.
 BY_SURNAME = ("religion",)
 _SHARED = ("neutral", "shared")
-_INITIALS = "JMRSCDKLTABEGHNPW"
+_NEUTRAL = (*_SHARED, "unisex")
 _MOST = 20
+#: Times that a first name stands in a sample at most, each with another surname.
+_USES = 4
 #: What a name may not hold: a template or a page would take it for its own.
 _UNFIT = frozenset('{}<>"\\/')
 BLOCKING = frozenset({"contradicted", "ambiguous", "weak"})
 """Flags of names that a bank keeps on record and never draws."""
 
 T = TypeVar("T")
+Cell: TypeAlias = tuple[str, str, str]
 Key: TypeAlias = tuple[str, str, str, str]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Flag: TypeAlias = Literal[
@@ -142,6 +145,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     ) -> None:
         self.first_names = MappingProxyType(dict(first_names))
         self.surnames = MappingProxyType(dict(surnames))
+        self._capacities: dict[Cell, tuple[int, int]] = {}
 
     @classmethod
     def load(cls, folder: Path | None = None) -> NameBanks:
@@ -173,9 +177,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     @cached_property
     def protected_classes(self) -> tuple[str, ...]:
         """Return what names can signal."""
-        return tuple(
-            dict.fromkeys([*(entry.protected_class for entry in self.first_names.values()), GENDER])
-        )
+        classes = dict.fromkeys(entry.protected_class for entry in self.first_names.values())
+        classes.pop(_SHARED[0], None)
+        return (*classes, GENDER)
 
     def groups(self, protected_class: str) -> tuple[str, ...]:
         """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
@@ -198,6 +202,31 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """*n* names that each signal all of *groups*: those of one class, or of one and gender.
         Raises UsageError.
         """
+        base, gender = self._parse_groups(groups)
+        return self.names(base, groups[base], n, gender=gender, seed=seed)
+
+    def largest_sample(self, groups: Mapping[str, str], *, joined: bool = True) -> int:
+        """The largest *n* for which ``signalling(groups, n)`` gives names, or, of no groups,
+        ``neutral(n)``; the same for every seed. Without *joined*, the most of them of which no two
+        have the same first name. Raises UsageError for what names cannot signal.
+        """
+        cells = [_NEUTRAL]
+        if groups:
+            base, gender = self._parse_groups(groups)
+            self._check_group(base, groups[base])
+            cells = self._cells(base, groups[base], gender)
+        return _in_equal_shares([self._capacity(cell, joined=joined) for cell in cells])
+
+    def _cells(self, protected_class: str, group: str, gender: str | None) -> list[Cell]:
+        """The cells of which the names of *group* are drawn in turns."""
+        if protected_class == GENDER:
+            return [(RACE, race, group) for race in self.groups(RACE)]
+        return [(protected_class, group, sex) for sex in _sexes(gender)]
+
+    def _parse_groups(self, groups: Mapping[str, str]) -> tuple[str, str | None]:
+        """Return the class that the bank is of, and the gender that is wanted of its names. Raises
+        UsageError.
+        """
         base, *others = [name for name in groups if name != GENDER] or [GENDER]
         if others:
             raise UsageError(
@@ -208,7 +237,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         gender = groups.get(GENDER)
         if gender is not None:
             self._check_group(GENDER, gender)
-        return self.names(base, groups[base], n, gender=gender, seed=seed)
+        return base, gender
 
     def names(
         self,
@@ -223,37 +252,56 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         is given.
 
         The order depends on the bank and *seed* alone, women and men take turns, and a smaller *n*
-        gives the beginning of a larger one. First names are never repeated, surnames as rarely as
-        the bank allows. ``gender`` may be ``female``, ``male`` or ``unisex``. Raises UsageError for
-        what is unknown, and where there are too few names.
+        gives the beginning of a larger one. Where the first names of a sex end, they come again in
+        the same order, up to four times, each time with another surname; surnames recur as rarely
+        as the bank allows. ``gender`` may be ``female``, ``male`` or ``unisex``. Raises UsageError
+        for what is unknown, and for more names than :meth:`largest_sample`.
         """
         self._check_group(protected_class, group)
         if n < 1:
             raise UsageError(f"names: {n} is not a number of names; give 1 or more")
-        if protected_class == GENDER:
-            if gender not in (None, group):
-                raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
-            return self._names_of_all_races(group, n, seed)
+        if protected_class == GENDER and gender not in (None, group):
+            raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
         if gender not in (None, *SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
-        wanted = {"female": (n + 1) // 2, "male": n // 2}
-        if gender:
-            wanted = {gender: n}
-        pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
-        chosen = []
-        spread = _spread(pools, self._surnames(protected_class, group, seed))
-        for (sex, needed), pool in zip(wanted.items(), spread, strict=True):
-            if len(pool) < needed:
-                most = len(pool) * len(wanted)
-                raise UsageError(
-                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and "
-                    f"{needed} are needed for {n} names; ask for at most {most}, or add names with "
-                    "their source to your own personas/names/first_names.csv"
-                )
-            chosen.append(pool[:needed])
-        firsts = _in_turns(chosen)
+        cells = self._cells(protected_class, group, gender)
+        most = _in_equal_shares([self._capacity(cell) for cell in cells])
+        if n > most:
+            raise UsageError(
+                f"the name bank {protected_class}/{group} gives at most {most} names "
+                f"({self._stock(cells)}, each up to {_USES} times), and {n} are wanted; ask for "
+                "fewer, or add names with their source to your own personas/names/first_names.csv"
+            )
+        if protected_class == GENDER:
+            return self._names_of_all_races(group, n, seed)
+        return self._drawn(cells, n, seed)
+
+    def _drawn(self, cells: Sequence[Cell], n: int, seed: int) -> tuple[Name, ...]:
+        """*n* names of the *cells* of a group in turns, of first names in rounds of the pool."""
+        protected_class, group, _ = cells[0]
+        surnames = self._surnames(protected_class, group, seed)
+        pools = [self.first_name_pool(*cell, seed=seed) for cell in cells]
+        rounds = [_rounds(pool, surnames) for pool in _spread(pools, surnames)]
+        firsts = _in_turns(rounds)[:n]
         lasts = self.surnames_for(firsts, protected_class, group, seed=seed)
         return tuple(map(_full_name, firsts, lasts))
+
+    def _capacity(self, cell: Cell, *, joined: bool = True) -> int:
+        """The most names of one cell: each first name once, or, *joined*, in each of its uses."""
+        if cell not in self._capacities:
+            pool = self.first_name_pool(*cell)
+            uses = 0
+            if pool:
+                uses = len(_rounds(pool, self._surnames(*cell[:2], 0)))
+            self._capacities[cell] = (len(pool), uses)
+        return self._capacities[cell][joined]
+
+    def _stock(self, cells: Iterable[Cell]) -> str:
+        """Return how many first names the *cells* have, in words."""
+        numbers: Counter[str] = Counter()
+        for cell in cells:
+            numbers[cell[2]] += len(self.first_name_pool(*cell))
+        return f"{listed([f'{number} {sex}' for sex, number in numbers.items()])} first names"
 
     def _names_of_all_races(self, gender: str, n: int, seed: int) -> tuple[Name, ...]:
         """*n* names of a gender, the same number of each race as far as that goes, in turns."""
@@ -268,20 +316,17 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return tuple(_in_turns(drawn))
 
     def neutral(self, n: int = _MOST, *, seed: int = 0) -> tuple[Name, ...]:
-        """*n* names of an initial and a surname common in several groups, which signal none. Raises
-        UsageError.
+        """*n* names of a first name borne by women and men and a surname common in several groups,
+        which signal none. Raises UsageError.
         """
-        shared = self._surnames(*_SHARED, seed)
-        if len(shared) < n:
+        most = self.largest_sample({})
+        if most < n:
             raise UsageError(
-                f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer"
+                f"there are {most} neutral names, and {n} are wanted; ask for fewer, or add rows of "
+                f"{','.join(_NEUTRAL)} to your own personas/names/first_names.csv"
             )
-        names = []
-        for initial, surname in zip(cycle(_INITIALS), shared[:n]):
-            names.append(
-                Name(first=f"{initial}.", last=surname.name, groups={}, source=surname.source)
-            )
-        return tuple(names)
+        names = self._drawn([_NEUTRAL], n, seed)
+        return tuple(replace(name, groups={}) for name in names)
 
     def first_name_pool(
         self, protected_class: str, group: str, gender: str, *, seed: int = 0
@@ -295,16 +340,20 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
     ) -> list[NameEntry]:
         """A surname for each first name: of its tradition where there are such, the least used
-        first.
+        first, and none that the first name had before.
         """
         surnames = self._surnames(protected_class, group, seed)
         used: Counter[str] = Counter()
+        partners: dict[str, set[str]] = defaultdict(set)
         chosen = []
         for first in firsts:
-            fitting = []
-            if first.tradition:
-                fitting = [last for last in surnames if last.tradition == first.tradition]
-            last = min(fitting or surnames, key=lambda surname: used[surname.name])
+            fitting = _fitting(first, surnames)
+            # Each round begins one surname later: where a round has as many names as surnames, two
+            # first names would only swap theirs.
+            start = len(partners[first.name])
+            turned = fitting[start % len(fitting) :] + fitting[: start % len(fitting)]
+            last = min(turned, key=partial(_worn, partners[first.name], used))
+            partners[first.name].add(last.name)
             used[last.name] += 1
             chosen.append(last)
         return chosen
@@ -382,6 +431,43 @@ def _spread(
             needed[sex] -= 1
             spread[sex].append(_take(left, room, needed, sex))
     return spread
+
+
+def _fitting(first: NameEntry, surnames: Sequence[NameEntry]) -> list[NameEntry]:
+    """Return the surnames of the tradition of *first*, or all where it has none."""
+    fitting = []
+    if first.tradition:
+        fitting = [last for last in surnames if last.tradition == first.tradition]
+    return fitting or list(surnames)
+
+
+def _worn(partners: Set[str], used: Mapping[str, int], last: NameEntry) -> tuple[bool, int]:
+    """Return whether *last* is among the *partners* of a first name, and how often it is *used*."""
+    return last.name in partners, used[last.name]
+
+
+def _rounds(pool: Sequence[NameEntry], surnames: Sequence[NameEntry]) -> list[NameEntry]:
+    """The first names once, then all again for as long as each has a surname left, up to four
+    times.
+    """
+    uses = [min(_USES, len(_fitting(first, surnames))) for first in pool]
+    firsts: list[NameEntry] = []
+    for turn in range(_USES):
+        firsts += [first for first, most in zip(pool, uses, strict=True) if most > turn]
+    return firsts
+
+
+def _sexes(gender: str | None) -> tuple[str, ...]:
+    """Return whose names take turns."""
+    if gender is None:
+        return SEXES
+    return (gender,)
+
+
+def _in_equal_shares(capacities: Sequence[int]) -> int:
+    """The most that parts of such *capacities* give in turns, the first part first."""
+    fewest = min(capacities)
+    return fewest * len(capacities) + capacities.index(fewest)
 
 
 def _traditions(pools: Iterable[Iterable[NameEntry]]) -> set[str]:

@@ -173,6 +173,7 @@ class PairGrid(LazyCells):
 
     @property
     def needs_system_prompt(self) -> bool:
+        """Return whether any request has a system prompt, which tier 2 has no place for."""
         return any(_tier_of(requests) == 1 for requests in self.requests.values())
 
     def cell_at(self, position: int) -> Cell:
@@ -183,6 +184,7 @@ class PairGrid(LazyCells):
         return self._prepared(self.position(index))
 
     def _prepared(self, position: int) -> Prepared:
+        """Return what the cell at *position* is made of, the candidates in the order shown."""
         template_at, *choices, scene_at, arm_at, slate_at, number = self.digits(position)
         template = self.templates[template_at]
         scene = self.scenes[scene_at]
@@ -273,6 +275,7 @@ def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]
 
 
 def _rendered(template: Template | None, values: Mapping[str, str]) -> str | None:
+    """Return *template* with *values* in its slots; None without a template."""
     if template is None:
         return None
     return template.render(values)
@@ -283,10 +286,17 @@ def _people_of(slate: Slate, shown: Sequence[Candidate]) -> dict[str, JSON]:
     attributes: dict[str, JSON] = {}
     for place, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
         attributes |= {f"group_{place}": label, f"name_{place}": candidate.name}
-    first_name, _, last_name = (shown[0].name or "").partition(" ")
-    if len(shown) == 1 and last_name:
-        attributes |= {"first_name": first_name, "last_name": last_name}
+    if len(shown) == 1:
+        attributes |= _parts_of_name(shown[0].name or "")
     return attributes
+
+
+def _parts_of_name(name: str) -> dict[str, JSON]:
+    """Return first and last name; nothing for a name of one word."""
+    first, _, last = name.partition(" ")
+    if last:
+        return {"first_name": first, "last_name": last}
+    return {}
 
 
 def _tier_of(requests: Iterable[Prompted]) -> int:
@@ -628,11 +638,9 @@ class DrawnPairs:
 
     def _check_axes(self, requests: Mapping[tuple[str, str], Sequence[Prompted]]) -> None:
         """Raise UsageError for an axis that no template and no prompt has a slot for."""
-        used: set[str] = set()
-        for template in self.design.templates:
-            used |= template.plain_slots
-        for request in chain.from_iterable(requests.values()):
-            used |= request.slots
+        of_templates = [template.plain_slots for template in self.design.templates]
+        of_requests = [request.slots for request in chain.from_iterable(requests.values())]
+        used = set[str]().union(*of_templates, *of_requests)
         lists_candidates = any(map(_OF_CANDIDATES.match, used))
         for axis in self.design.axes:
             if axis.name != QUALIFICATIONS or not lists_candidates:
@@ -643,7 +651,8 @@ class DrawnPairs:
         steps, and for a slot in them that nothing fills.
         """
         turns = self.design.turns
-        if turns and all(arm.system is not None or arm.steps for arm in self.arms):
+        unspoken = [arm for arm in self.arms if arm.system is not None or arm.steps]
+        if turns and len(unspoken) == len(self.arms):
             raise UsageError(
                 "turns= is for what has neither a system prompt nor steps, and here everything has "
                 "one"

@@ -47,6 +47,7 @@ class Parity:
 
     @property
     def gap(self) -> float:
+        """The length that the longest prompt has over the shortest, as a share of the shortest."""
         lengths = [row.characters for row in self.rows]
         if any(lengths):
             return (max(lengths) - min(lengths)) / min(lengths)
@@ -115,14 +116,20 @@ def _parity(entries: Iterable[tuple[str, str, Hashable]], what: str, alike: str)
 
 
 def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
+    """Yield each group of *by* in *cell* with its text: the prompt, or its line of a list."""
     if by in cell.groups:
         yield cell.groups[by], cell.prompt
     elif by == "group":
-        for place in range(1, 27):
-            group = cell.attributes.get(f"group_{place}")
-            if not isinstance(group, str):
-                return
-            yield group, _line_of(cell.turns[0], cell.attributes.get(f"name_{place}"))
+        yield from _lines_of_list(cell)
+
+
+def _lines_of_list(cell: Cell) -> Iterator[tuple[str, str]]:
+    """Yield the group of each candidate that *cell* lists, with the line of the list."""
+    for place in range(1, 27):
+        group = cell.attributes.get(f"group_{place}")
+        if not isinstance(group, str):
+            return
+        yield group, _line_of(cell.turns[0], cell.attributes.get(f"name_{place}"))
 
 
 def _line_of(text: str, name: object) -> str:

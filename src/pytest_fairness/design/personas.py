@@ -98,6 +98,11 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if not is_slug(self.id):
             raise InvalidEntry(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
+        self._check_groups()
+        self._check_numbers()
+
+    def _check_groups(self) -> None:
+        """Raise InvalidEntry for a group that the matrix does not know."""
         for name in _OWN_WORDS:
             group = getattr(self, name)
             quota = QUOTAS[name]
@@ -106,7 +111,11 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 raise InvalidEntry(
                     f"persona {self.id}: {name} is {group!r} (known: {listed(quota)}){hint}"
                 )
-        if not 18 <= self.age <= 75 or not 0 <= self.experience_years <= self.age - 16:
+
+    def _check_numbers(self) -> None:
+        """Raise InvalidEntry for an age, a career or a score that nobody has."""
+        is_working_age = 18 <= self.age <= 75
+        if not is_working_age or not 0 <= self.experience_years <= self.age - 16:
             raise InvalidEntry(
                 f"persona {self.id}: {self.experience_years} years of experience at age {self.age}"
             )

@@ -68,6 +68,7 @@ class RuleScrubber:
         return _BEFORE.sub(_possessive, text)
 
     def _without_names(self, text: str) -> str:
+        """*text* with a letter for each person: "Candidate A" for the first one named."""
         labels: dict[str, str] = {}
 
         def label(match: re.Match[str]) -> str:
@@ -85,6 +86,7 @@ class RuleScrubber:
 
     @cached_property
     def _full_names(self) -> re.Pattern[str]:
+        """The names of the test, and whatever looks like a whole name of the banks."""
         firsts = {entry.name for entry in self.banks.first_names.values()}
         lasts = {entry.name for entry in self.banks.surnames.values()}
         pattern = r"(?!)"
@@ -98,6 +100,7 @@ class RuleScrubber:
 
     @cached_property
     def _phrases(self) -> re.Pattern[str]:
+        """The phrases that state a group, those of control groups excepted."""
         stated: set[str] = set()
         for kind in self.signals.kinds.values():
             for group in kind.words.keys() - {CONTROL}:
@@ -124,6 +127,7 @@ def _possessive(match: re.Match[str]) -> str:
 
 
 def _cased(word: str, like: str) -> str:
+    """*word* with a capital where *like* has one."""
     if like[:1].isupper():
         return word.capitalize()
     return word

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from pytest_fairness.design.templates import are_texts
+from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, layers, open_document, shipped_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, refuse_twice
 from pytest_fairness.words import listed
@@ -46,7 +46,7 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for group, by_gender in self.words.items():
             for phrases in by_gender.values():
                 different = set(filter(str.strip, phrases))
-                if not phrases or len(different) < len(phrases):
+                if not 0 < len(phrases) == len(different):
                     raise InvalidEntry(f"{group}: give one or more different phrases")
 
     @property
@@ -144,6 +144,7 @@ class Signals:
         return did_you_mean(group, groups)
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
+        """Return the words of a *kind* of signal. Raises UsageError where there are none."""
         kinds = self.kinds_of(protected_class)
         if kind in kinds:
             return self.kinds[protected_class, kind]
@@ -159,16 +160,22 @@ class Signals:
         )
 
 
-def _read_signals(folder: Path | None) -> Signals:
-    """The signals of our files, with those of *folder* laid over them."""
+def _files_of_signals(folder: Path | None) -> list[str]:
+    """Return the files of kinds of signals, ours and those of *folder*, as both name them."""
     folders = [shipped_folder()]
     if folder is not None:
         folders.append(folder)
     files: set[str] = set()
     for each in folders:
-        files.update(path.name.replace(".only", "") for path in (each / "signals").glob("*.yaml"))
+        for path in (each / "signals").glob("*.yaml"):
+            files.add(f"signals/{path.name.replace('.only', '')}")
+    return sorted(files)
+
+
+def _read_signals(folder: Path | None) -> Signals:
+    """The signals of our files, with those of *folder* laid over them."""
     kinds: dict[tuple[str, str], SignalKind] = {}
-    for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
+    for relative in ("labels.yaml", *_files_of_signals(folder)):
         for path in filter(Path.is_file, layers(relative, folder)):
             for name, kind in open_document(path).entries(SignalKind, "kind").items():
                 key = (name, LABEL)
@@ -217,7 +224,7 @@ def conditions(signal: object) -> tuple[Condition, ...]:
         items = [signal]
     elif isinstance(signal, Sequence):
         items = signal
-    if not items or not are_texts(items):
+    if not are_some_texts(items):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
     refuse_twice("signal: the condition", items)
     return tuple(map(_condition, items))
@@ -227,7 +234,8 @@ def _condition(text: str) -> Condition:
     """Return the condition that *text* names. Raises UsageError."""
     parts = list(map(str.strip, text.split("+")))
     kinds = set(parts) - {"name"}
-    if "" in parts or len(kinds) > 1 or len(parts) > len({*parts}):
+    faults = ("" in parts, len(kinds) > 1, len(parts) > len({*parts}))
+    if any(faults):
         raise UsageError(
             f"signal {text!r}: give 'name', one kind such as 'label', or both as 'name+label'"
         )

@@ -13,7 +13,7 @@ from math import ceil
 from typing import TypeVar, overload
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import OutcomeKind
+from pytest_fairness.model import JSON, OutcomeKind
 
 BASE = 20
 """Names a group of the base design: what a baseline reads, and the first look at which a pair may
@@ -77,6 +77,14 @@ class Stages:
             return reached(ladder_of(kind), self.size, fewest=fewest)
         looks = [names for names in self.declared[:-1] if names >= fewest]
         return (*looks, self.declared[-1])
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return what is fixed before the first call: the looks at numbers and labels, and at
+        rates, as far as the names reach.
+        """
+        scores = self.declared or reached(SCORES, self.size)
+        rates = self.declared or reached(RATES, self.size)
+        return {"scores": list(scores), "rates": list(rates)}
 
     @property
     def first(self) -> int:

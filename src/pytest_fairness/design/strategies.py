@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.templates import are_texts
+from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import InvalidEntry, UsageError
 
@@ -61,14 +61,20 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return what is wrong with the name or the turns; None where nothing is."""
         if not is_slug(self.name) or self.name in _RESERVED:
             return "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
-        if not self.turns or not are_texts(self.turns) or not all(map(str.strip, self.turns)):
+        if not are_some_texts(self.turns) or not all(map(str.strip, self.turns)):
             return "turns is a list of one or more texts"
-        requests = ["\n".join(self.turns).count(_REQUEST)]
+        return self._fault_of_slots()
+
+    def _fault_of_slots(self) -> str | None:
+        """Return what is wrong with the slots in the turns; None where nothing is."""
+        alone = "\n".join(self.alone)
+        requests = {"\n".join(self.turns).count(_REQUEST)}
         if self.alone:
-            requests.append("\n".join(self.alone).count(_REQUEST))
-        if set(requests) != {1}:
+            requests.add(alone.count(_REQUEST))
+        if requests != {1}:
             return f"{_REQUEST} stands exactly once, where the test's prompt belongs"
-        if _OTHER in "\n".join(self.alone) or (self.compares and not self.alone):
+        lacks_turns = self.compares and not self.alone
+        if lacks_turns or _OTHER in alone:
             return (
                 f"{_OTHER} goes with `alone`, the turns for a test that has nobody else, without "
                 f"{_OTHER}"

@@ -234,6 +234,7 @@ def pronouns(text: str) -> dict[str, str]:
 
 @cache
 def _pronoun_slots(text: str) -> Mapping[str, str]:
+    """Return each pronoun slot with its word for ``she/her/…``. Raises UsageError."""
     parts = tuple(map(str.strip, text.lower().split("/")))
     if len(parts) == len(_CASES) and all(parts):
         forms = parts
@@ -303,13 +304,18 @@ def are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
+def are_some_texts(values: Collection[object]) -> bool:
+    """Return whether *values* are one text or more, and nothing else."""
+    return bool(values) and are_texts(values)
+
+
 def spoken_turns(given: Sequence[str] | None) -> tuple[Template, ...]:
     """The turns of a conversation, as ``turns=`` gives them; exactly one holds the request. Raises
     UsageError.
     """
     if given is None:
         return ()
-    if isinstance(given, str) or not given or not are_texts(given):
+    if isinstance(given, str) or not are_some_texts(given):
         raise UsageError(
             "turns= is a list of texts, one of them with {request}: ['You review loans …', "
             "'{request}']"

@@ -99,14 +99,14 @@ class Unit:
         ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
         loose = self.loose(template)
-        has_place = LABEL_SLOT in template.plain_slots
-        bracket = ""
-        if loose and needs_labels and not has_place:
-            bracket = f"({', '.join(loose.values())})"
         values = {**self.values, **context}
         filled = {**values, **self.labels}
-        if loose and has_place:
-            filled[LABEL_SLOT] = " ".join(loose.values())
+        bracket = ""
+        if loose:
+            if LABEL_SLOT in template.plain_slots:
+                filled[LABEL_SLOT] = " ".join(loose.values())
+            elif needs_labels:
+                bracket = f"({', '.join(loose.values())})"
         first = {}
         if bracket and name_slot in filled:
             first = {name_slot: f"{filled[name_slot]} {bracket}"}
@@ -181,6 +181,7 @@ def refuse_shared(where: str, values: Mapping[str, Iterable[object]]) -> None:
 
 
 def refuse_uneven(what: str, sizes: Mapping[str, int]) -> None:
+    """Raise UsageError where groups have unlike *sizes*: the larger would count for more."""
     if len(set(sizes.values())) > 1:
         counts = ", ".join(f"{group}: {size}" for group, size in sizes.items())
         raise UsageError(f"{what} ({counts}); give each the same number")
@@ -318,6 +319,7 @@ class Combination(NamedTuple):
 
     @property
     def conveyed_by_pronouns(self) -> dict[str, str]:
+        """The gender, where pronouns are sent and the group is no control."""
         if self.pronouns and self.groups[GENDER] != CONTROL:
             return {GENDER: self.groups[GENDER]}
         return {}
@@ -500,13 +502,18 @@ class Crossing:
         if named and self._others_have_words(name, kind):
             return ()
         phrases = self.banks.signals.phrases(name, groups[name], kind, groups.get(GENDER))
-        if kind == LABEL and name in self.after_who:
+        if kind == LABEL:
+            self._refuse_after_who(name, phrases[0])
+        return phrases
+
+    def _refuse_after_who(self, name: str, label: str) -> None:
+        """Raise UsageError where a template has the words of class *name* after "who"."""
+        if name in self.after_who:
             raise UsageError(
-                f"the label of {name} names the group ({phrases[0]!r}), so it does not go on after "
+                f"the label of {name} names the group ({label!r}), so it does not go on after "
                 f"'who': write ({{{name}}}), or take a kind of signal that does, as docs/grids.md "
                 "lists them"
             )
-        return phrases
 
     def _refuse_no_words(self, name: str, *, named: bool) -> None:
         """Raise UsageError for a class that is to be conveyed by its name, and has a slot as well,
@@ -539,7 +546,8 @@ class Crossing:
         groups = combination.groups
         personas = self.personas
         names: tuple[Name, ...] = ()
-        if not personas or combination.named or {RACE, GENDER} & groups.keys():
+        wants_names = (not personas, combination.named, {RACE, GENDER} & groups.keys())
+        if any(wants_names):
             names = self._names(combination)
         if not names:
             return list(map(Person, repeat(None), personas))
@@ -561,12 +569,15 @@ class Crossing:
         for axis in named:
             if axis.values:
                 return self._given_names(axis, groups[axis.name], named)
+        return self._names_of_banks({axis.name: groups[axis.name] for axis in named})
+
+    def _names_of_banks(self, signalled: Mapping[str, str]) -> tuple[Name, ...]:
+        """Return names that convey the groups *signalled*; neutral ones where there are none."""
         wanted = _NAMES
         if self.names is not None:
             wanted = self.names
         banks = self.banks.names
         # In a control group nothing is conveyed, so its names are the neutral ones.
-        signalled = {axis.name: groups[axis.name] for axis in named}
         if signalled and CONTROL not in signalled.values():
             return banks.signalling(signalled, wanted, seed=self.seed)
         if self.slots & {self.name_slot, "first_name", "last_name"}:
@@ -617,6 +628,7 @@ def _in_turn(names: Sequence[Name], personas: Iterable[Persona]) -> Iterator[tup
 
 
 def _without_gender(name: Name) -> Name:
+    """*name* without what it says of gender."""
     groups = dict(name.groups)
     groups.pop(GENDER, None)
     return replace(name, groups=groups)
@@ -641,7 +653,7 @@ def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[st
     if gender == CONTROL:
         return pronouns("they")
     agreed = pronouns_of(gender)
-    if required and gender is not None and not agreed:
+    if all((required, gender is not None, not agreed)):
         raise UsageError(
             f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
             f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', "

@@ -61,6 +61,9 @@ class AnthropicEndpoint(ChatEndpoint):
     def payload(
         self, messages: Sequence[Message], parameters: Mapping[str, JSON]
     ) -> dict[str, JSON]:
+        """The body of a request: Anthropic has fields of its own for the system prompt and for what
+        ends a reply, and no default for its length.
+        """
         sent = dict(parameters)
         stop = sent.pop("stop", None)
         if isinstance(stop, list):
@@ -68,14 +71,21 @@ class AnthropicEndpoint(ChatEndpoint):
         elif stop is not None:
             sent["stop_sequences"] = [stop]
         sent.setdefault("max_tokens", _MAX_TOKENS + _tokens_of_thinking(sent))
-        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        instructions: list[str] = []
+        turns: list[Message] = []
+        for message in messages:
+            if message.role == "system":
+                instructions.append(message.content)
+            else:
+                turns.append(message)
+        system = "\n\n".join(instructions)
         if system:
             sent["system"] = system
-        turns = [message for message in messages if message.role != "system"]
         return {"model": self.model, "messages": plain_messages(turns), **sent}
 
     @staticmethod
     def usage(data: Mapping[str, Any]) -> Usage | None:
+        """The tokens of a reply, with those read from a cache or written to it among the input."""
         usage = read_usage(data.get("usage"), "input_tokens", "output_tokens")
         if usage is None or usage.input_tokens is None:
             return usage
@@ -86,6 +96,7 @@ class AnthropicEndpoint(ChatEndpoint):
 
     @staticmethod
     def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """The text of all blocks, why it ended, and no refusal. Raises Unreadable."""
         blocks = data.get("content")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise Unreadable("content is not a list of blocks")

@@ -261,7 +261,7 @@ _Scalar = str | int | float | bool
 
 def _sendable(text: str, longest: int) -> bool:
     """Return whether a header can carry *text*."""
-    return text.isascii() and text.isprintable() and len(text) <= longest
+    return all((text.isascii(), text.isprintable(), len(text) <= longest))
 
 
 class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -317,6 +317,12 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             given = getattr(self, key)
             if not isinstance(given, tuple):
                 force_setattr(self, key, (given,))
+        self._check()
+        if self.path is not None:
+            _compiled(self.path, "path")
+
+    def _check(self) -> None:
+        """Raise Misplaced for a rule that says nothing, or two things at once."""
         if self.equals and (self.path is None or self.contains):
             raise Misplaced("equals goes with path, and without contains", "equals")
         if not any((self.status, self.contains, self.path)):
@@ -328,8 +334,6 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Misplaced(why, "status")
         if not all(map(str.strip, self._all("contains"))):
             raise Misplaced("contains is a text, or a list of texts", "contains")
-        if self.path is not None:
-            _compiled(self.path, "path")
 
     def _all(self, key: str) -> tuple[Any, ...]:
         """Return the values of *key*, of which one by itself has become a tuple."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
+from pytest_fairness.documents import is_number
 from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.http import (
     HttpExchange,
@@ -341,6 +342,7 @@ class BatchApi:
         return data, wire
 
     def _text(self, data: Mapping[str, Any], key: str, wire: Wire) -> str:
+        """Return the text at *key*. Raises an error of the endpoint, with *wire*, without one."""
         value = data.get(key)
         if not isinstance(value, str) or not value:
             raise self._error(f"the batch API answered without {key!r}", Evidence.NO_RESPONSE, wire)
@@ -486,7 +488,7 @@ def multipart(filename: str, content: bytes) -> tuple[bytes, str]:
 
 def _unix_time(value: object) -> float | None:
     """A moment as providers write it, in Unix time: seconds, or ISO 8601."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         return float(value)
     with contextlib.suppress(ValueError, OverflowError):
         if isinstance(value, str):

@@ -65,7 +65,7 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def _is_line(text: str) -> bool:
     """Return whether *text* says something, on one line that is not too long."""
-    return bool(text.strip()) and text.isprintable() and len(text) <= _LONGEST
+    return all((text.strip(), text.isprintable(), len(text) <= _LONGEST))
 
 
 class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -182,6 +182,10 @@ class BatchOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     price_share: Annotated[float, Meta(ge=0, le=1)] = 0.5
 
 
+#: What ``batch: true`` and ``batch: false`` stand for.
+_BATCH_SWITCHED = {True: BatchOptions(), False: None}
+
+
 class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of a provider that has a batch API, and that litellm knows too."""
 
@@ -190,15 +194,14 @@ class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.batch is True:
-            force_setattr(self, "batch", BatchOptions())
-        elif self.batch is False:
-            force_setattr(self, "batch", None)
+        if isinstance(self.batch, bool):
+            force_setattr(self, "batch", _BATCH_SWITCHED[self.batch])
         if self.batch is not None and self.via is not None:
             raise Misplaced("batches are not sent through litellm: leave off via", "via")
 
     @property
     def known_price(self) -> Price | None:
+        """The price of a call: in a batch, its share of that of a single one."""
         price = super().known_price
         if price is None or not isinstance(self.batch, BatchOptions):
             return price
@@ -253,15 +256,20 @@ def _price(given: Any) -> Price | None:
     if not isinstance(given, Mapping) or not given:
         raise Misplaced(f"price must hold {', '.join(_PRICE_KEYS)} in US dollars", "price")
     for key, value in given.items():
-        if key not in _PRICE_KEYS:
-            raise Misplaced(unknown("key", key, _PRICE_KEYS), "price", key)
-        if not _is_amount(value):
-            raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
+        _check_price(key, value)
     if "per_call" not in given and len(given) < 2:
         raise Misplaced(
             "price needs input_per_million and output_per_million, or per_call", "price"
         )
     return Price(**{key: float(given.get(key, 0.0)) for key in _PRICE_KEYS})
+
+
+def _check_price(key: Any, value: Any) -> None:
+    """Raise Misplaced for a line of a price that is none: another key, or no amount."""
+    if key not in _PRICE_KEYS:
+        raise Misplaced(unknown("key", key, _PRICE_KEYS), "price", key)
+    if not _is_amount(value):
+        raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
 
 
 def _is_amount(value: object) -> bool:

@@ -160,6 +160,7 @@ def is_import_path(text: str) -> bool:
 
 
 def _imported(path: str) -> Any:
+    """Return what ``package.module:function`` names. Raises UsageError."""
     if not is_import_path(path):
         raise UsageError(f"{path!r} is no import path: write package.module:function")
     module, _, names = path.partition(":")

@@ -263,9 +263,8 @@ class HttpExchange:
     @property
     def whole(self) -> bool:
         """Return whether a response came and can be read to its end, whatever its status."""
-        if self.status is None or self.error is not None:
-            return False
-        return self.readable and not self.full
+        answered = self.status is not None and self.error is None
+        return all((answered, self.readable, not self.full))
 
     @property
     def succeeded(self) -> bool:

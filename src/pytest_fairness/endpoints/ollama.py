@@ -74,6 +74,7 @@ class OllamaEndpoint(ChatEndpoint):
 
     @staticmethod
     def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """The text, why it ended, and no refusal. Raises Unreadable."""
         message = data.get("message")
         if not isinstance(message, dict):
             raise Unreadable("the answer holds no message")

@@ -19,15 +19,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from pytest_fairness.documents import Misplaced
+from pytest_fairness.endpoints import protocol
 from pytest_fairness.endpoints.config import EndpointConfig
-from pytest_fairness.endpoints.protocol import (
-    AttemptError,
-    Endpoint,
-    Evidence,
-    Price,
-    Reply,
-    Request,
-)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, PROMPT, TEXT, Ask
 
@@ -66,9 +59,9 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
         return _SLOT.sub(lambda match: values[match[1]], self.prompt)
 
     @property
-    def ready(self) -> Endpoint:
+    def ready(self) -> protocol.Endpoint:
         """The endpoint. Raises UsageError where it is a name still."""
-        if not isinstance(self.endpoint, Endpoint):
+        if not isinstance(self.endpoint, protocol.Endpoint):
             raise UsageError(
                 f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which "
                 "knows it"
@@ -80,7 +73,7 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
         system = self.endpoint
         if isinstance(system, PipelineEndpoint):
             raise UsageError(f"{where} is a pipeline itself: write its steps here")
-        if self.system is None or not isinstance(system, Endpoint):
+        if self.system is None or not isinstance(system, protocol.Endpoint):
             return
         if not system.supports_system_prompt:
             raise UsageError(
@@ -116,9 +109,11 @@ class PipelineEndpoint:
             step.check_system(f"endpoint {name!r}, step {number}")
 
     @property
-    def _systems(self) -> list[Endpoint]:
+    def _systems(self) -> list[protocol.Endpoint]:
         """The endpoints of the steps, but for those that are a name or a function still."""
-        return [step.endpoint for step in self.steps if isinstance(step.endpoint, Endpoint)]
+        return [
+            step.endpoint for step in self.steps if isinstance(step.endpoint, protocol.Endpoint)
+        ]
 
     @property
     def _is_resolved(self) -> bool:
@@ -131,7 +126,7 @@ class PipelineEndpoint:
         return self._is_resolved and all(system.simulated for system in self._systems)
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> protocol.Price | None:
         """About what a trial costs: the prices of its steps together; None if one is unknown."""
         parts: Counter[str] = Counter()
         for system in self._systems:
@@ -140,9 +135,9 @@ class PipelineEndpoint:
             parts.update(asdict(system.price))
         if not self._is_resolved:
             return None
-        return Price(**parts)
+        return protocol.Price(**parts)
 
-    def resolved(self, resolve: Callable[[Any], Endpoint]) -> Self:
+    def resolved(self, resolve: Callable[[Any], protocol.Endpoint]) -> Self:
         """The same with every name and function as the endpoint that *resolve* makes of it."""
         if self._is_resolved:
             return self
@@ -160,10 +155,11 @@ class PipelineEndpoint:
             steps.append({**identity_, "prompt": step.prompt, "system": step.system})
         return {"type": self.type, "steps": steps}
 
-    async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it
+    async def ask(self, request: protocol.Request) -> protocol.Reply:  # noqa: ARG002 - as the protocol has it
         """Raises AttemptError: whoever asks, asks the steps."""
-        raise AttemptError(
-            f"endpoint {self.name!r} is a pipeline: its steps are asked", evidence=Evidence.NOT_SENT
+        raise protocol.AttemptError(
+            f"endpoint {self.name!r} is a pipeline: its steps are asked",
+            evidence=protocol.Evidence.NOT_SENT,
         )
 
     async def aclose(self) -> None:
@@ -194,7 +190,7 @@ def _step(number: int, given: Any) -> PipelineStep:
         if given.prompt is not None:
             prompt = given.prompt
         return PipelineStep(given.endpoint, prompt, given.system)
-    if isinstance(given, (str, Endpoint)) or callable(given):
+    if isinstance(given, (str, protocol.Endpoint)) or callable(given):
         return PipelineStep(given)
     why = "give a function, an endpoint, its name, or Ask(...)"
     raise UsageError(f"step {number} of the pipeline is {given!r}: {why}")

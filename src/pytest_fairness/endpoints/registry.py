@@ -70,6 +70,7 @@ def _directly(
     """
 
     def make(config: ModelConfig) -> Endpoint:
+        """Return the endpoint of *config*, by way of litellm or with batches where it says so."""
         if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
         endpoint = kind(config)
@@ -165,6 +166,7 @@ def every_name(path: Path) -> list[str]:
 def _entry(
     document: documents.Document, types: frozenset[str], *place: str | int
 ) -> EndpointConfig:
+    """Return the entry that stands at *place*, checked. Raises UsageError."""
     entry: Any = document.data
     for step in place:
         entry = entry[step]

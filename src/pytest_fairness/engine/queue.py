@@ -50,21 +50,23 @@ def interleaved(strata: Sequence[Hashable], seed: int) -> list[int]:
 
 
 class Deal:
-    """All trials of a session dealt out to *whole* shards, of which this is number *part* (from 1).
+    """All trials of a session, *planned* in stages, dealt out to *whole* shards, of which this is
+    number *part* (from 1).
 
-    The shards differ by one trial at the most, over all and in each arm and group. A trial is dealt
-    by what it asks and nothing else (not by the test that wants it first, nor by the endpoint,
-    whose address may differ between machines): tests that share a trial share it in its shard, and
-    no two shards pay for it.
+    The shards differ by one trial at the most, over all and in each stage, arm and group. A trial
+    is dealt by what it asks and nothing else (not by the test that wants it first, nor by the
+    endpoint, whose address may differ between machines): tests that share a trial share it in its
+    shard, and no two shards pay for it.
     """
 
-    def __init__(self, planned: Iterable[PlannedTrial], part: int, whole: int) -> None:
+    def __init__(self, planned: Iterable[Iterable[PlannedTrial]], part: int, whole: int) -> None:
         if not 1 <= part <= whole:
             raise UsageError(f"there is no shard {part} of {whole}")
-        strata: dict[str, str] = {}
-        for trial in planned:
-            groups = sorted(trial.cell.groups.items())
-            strata.setdefault(self._key(trial), repr((trial.cell.arm or "", groups)))
+        strata: dict[str, tuple[int, str]] = {}
+        for stage, trials in enumerate(planned):
+            for trial in trials:
+                stratum = repr((trial.cell.arm or "", sorted(trial.cell.groups.items())))
+                strata.setdefault(self._key(trial), (stage, stratum))
         ordered = sorted(strata, key=lambda key: (strata[key], key))
         self._part = part
         self._whole = whole

@@ -150,7 +150,7 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
     names = function.__globals__
     local = _assigned_names(definition)
     given = {name: value for name, value in names.items() if isinstance(value, Scorer)}
-    given |= _parameters(item)
+    given |= parameters_by_name(item)
     constants = {name: value for name, value in given.items() if name not in local}
     untouched = _is_ours(item) and not _is_touched(definition, names)
     for node, loops in _unconditional(definition.body):
@@ -214,7 +214,7 @@ def _definition(
     return None, 0
 
 
-def _parameters(item: pytest.Item) -> dict[str, Any]:
+def parameters_by_name(item: pytest.Item) -> dict[str, Any]:
     """Return the parameters that *item* gets as they stand in its ``parametrize``, by no fixture."""
     parameters = {}
     for name, value in getattr(getattr(item, "callspec", None), "params", {}).items():

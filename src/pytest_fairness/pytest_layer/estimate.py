@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from pytest_fairness.analysis.expected_looks import FEWEST_TRIALS, LookedDesign, expectation
 from pytest_fairness.analysis.false_alarms import ALPHA
-from pytest_fairness.context import RunContext, Settings
+from pytest_fairness.analysis.looks import LookPlan, budget
+from pytest_fairness.context import EVERY_STAGE, RunContext, Settings
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
+from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
+from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection, marks
-from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds
+from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds, parameters_by_name
 from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.scorer import SHORT_REPLY
@@ -31,6 +35,8 @@ _TOKENS_A_MESSAGE = 4
 """A message's role and separators, about; at the most 16."""
 _REPLY_TOKENS = 200
 """Tokens of a usual reply, where neither a scorer nor a parameter says fewer."""
+_PRICED_NAMES = 5
+"""Names a group whose cells stand for those of all names, where a design is asked in stages."""
 
 
 class Requests(NamedTuple):
@@ -72,12 +78,6 @@ class Requests(NamedTuple):
     def _cost(self, price: Price, sent: float, reply: int) -> float:
         tokens = sent * price.input_per_million + self.requests * reply * price.output_per_million
         return tokens / 1_000_000 + self.requests * price.per_call
-
-
-def dollars(amount: float) -> str:
-    if amount >= 0.01 or not amount:
-        return f"${amount:,.2f}"
-    return f"${amount:.4f}"
 
 
 def duration(seconds: float) -> str:
@@ -215,14 +215,16 @@ class _MeasuredCell(NamedTuple):
         sent = hash((cell.system, cell.turns, cell.arm, entry.first, id(entry.system), how))
         return cls(sent, entry.system is None, entry.asks_others, *requests_of(entry))
 
-    def added_to(
-        self, requests: tuple[Requests, Requests], factor: float
-    ) -> tuple[Requests, Requests]:
-        """Return the fewest and the most *requests*, with those of this cell times *factor*."""
-        if not factor:
+    def added_to(self, requests: AskedRequests, trials: AskedTrials) -> AskedRequests:
+        """Return *requests* with those of so many *trials* of this cell."""
+        if not any(trials):
             return requests
-        few, most = requests
-        return few.plus(self.few, factor), most.plus(self.most, factor)
+        return AskedRequests(
+            fair=requests.fair.plus(self.few, trials.fair),
+            biased=requests.biased.plus(self.few, trials.biased),
+            all_looks=requests.all_looks.plus(self.few, trials.most),
+            most=requests.most.plus(self.most, trials.most),
+        )
 
 
 def _measured(
@@ -232,17 +234,54 @@ def _measured(
     return {tier: list(map(_MeasuredCell.of, planned.entries(tier, indices))) for tier in tiers}
 
 
+class AskedNames(NamedTuple):
+    """Names a group that the looks of a test ask: expected of a fair system, expected of one that
+    treats a group worse by d = .5, and at most; ``size`` are those of the whole design.
+    """
+
+    fair: float
+    biased: float
+    most: float
+    size: int
+    looks: tuple[int, ...] = ()
+
+
+_ALL = AskedNames(1, 1, 1, 1)
+_NONE = AskedNames(0, 0, 0, 1)
+
+
+class AskedRequests(NamedTuple):
+    """The requests to be expected of a fair system, and of one that is not; those of all looks, and
+    the most, if every strategy is tried there.
+    """
+
+    fair: Requests = Requests()
+    biased: Requests = Requests()
+    all_looks: Requests = Requests()
+    most: Requests = Requests()
+
+
+class AskedTrials(NamedTuple):
+    """Trials that no test before asks: to be expected of a fair system, of one that is not, and at
+    most.
+    """
+
+    fair: float
+    biased: float
+    most: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestEstimate:
     """Estimate of the requests of one test, at one tier and temperature, to one endpoint.
 
     ``endpoint`` is the name of that of the settings which it asks, unless it brings a system of its
-    own. ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they
-    are in no requests. ``configured`` are the fewest requests to the endpoint of the settings, and
-    the most, if every strategy is tried; ``brought`` those to a system of the test's own, whose price
-    only the test knows. ``reply_tokens`` are those of a
-    usual reply, ``longest_reply`` the most. ``kinds`` are those of the outcomes that it is known to
-    judge.
+    own. ``cells`` and ``trials`` are those of its last look. ``shared`` of its ``trials`` are those
+    of tests before it: a run asks each once, and they are in no requests and none of the ``new``.
+    ``configured`` are the requests to the endpoint of the settings, ``brought`` those to a system
+    of the test's own, whose price only the test knows. ``asked`` are the names that its looks ask.
+    ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most. ``kinds`` are those of
+    the outcomes that it is known to judge.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -255,26 +294,24 @@ class TestEstimate:
     cells: int
     trials: int
     shared: int
-    configured: tuple[Requests, Requests]
-    brought: tuple[Requests, Requests]
+    configured: AskedRequests
+    brought: AskedRequests
     reply_tokens: int
     longest_reply: int
     planned: Planned
+    asked: AskedNames
+    new: AskedTrials
     alpha: float = ALPHA
     kinds: tuple[str, ...] = ()
 
-    @property
-    def new(self) -> int:
-        """Trials that no test before it asks."""
-        return self.trials - self.shared
-
-    def requests(self, *, replaced: bool) -> tuple[Requests, Requests]:
-        """Return the requests to be expected, and the most."""
-        few, most = (
-            configured.plus(other, replaced)
-            for configured, other in zip(self.configured, self.brought, strict=True)
+    def requests(self, *, replaced: bool) -> AskedRequests:
+        """Return the requests, with those to a system of the test's own where it is *replaced*."""
+        return AskedRequests(
+            *(
+                configured.plus(other, replaced)
+                for configured, other in zip(self.configured, self.brought, strict=True)
+            )
         )
-        return few, most
 
 
 def estimates(
@@ -283,17 +320,23 @@ def estimates(
     grids: Mapping[collection.Key, Planned],
     endpoints: Mapping[str, Endpoint],
     *,
+    asking: int,
     sample: int | None = None,
     reply_tokens: int | None = None,
+    outcome: AssumedOutcome | None = None,
 ) -> Iterator[TestEstimate]:
-    """Yield what each fairness test among *items* is going to ask; *endpoints* are those of the
-    settings that are known.
+    """Yield what each fairness test among *items* is going to ask, of which so many, *asking*,
+    share the level of the session; *endpoints* are those of the settings that are known.
 
     Requests are counted on about *sample* cells of each design, if given, so that a grid of a
-    million cells is not expanded to be announced. *reply_tokens* are those of a usual reply, where
+    million cells is not expanded to be announced; else on the first names of each group.
+    *reply_tokens* are those of a usual reply, and *outcome* what is assumed of outcomes, where
     somebody knows better.
     """
     count = _Count(grids, collection.selected_cells(items), sample)
+    kinds = _KindsOfTests(context.scorers)
+    tests = context.settings.session_tests or max(1, asking)
+    asked_names: dict[Any, AskedNames] = {}
     selections = collection.active_items(items, grids)
     for selection, members in selections.items():
         item = members[0]
@@ -301,7 +344,20 @@ def estimates(
         asked = selection.endpoint or context.settings.endpoints[0]
         parameters: dict[str, Any] = parameters_of(planned, selection.temperature)
         tiers = {other.tier for other in selections if other.key == selection.key}
-        counted = count.requests(selection, item, parameters, tiers)
+        alpha = collection.level_of(item) or ALPHA
+        judged = kinds.of(item, planned)
+        red = budget(context.settings.session_alpha, tests, 0, alpha)
+        repeats = parameters.get("temperature") == 0
+        design = selection.key, judged, red, repeats
+        if design not in asked_names:
+            asked_names[design] = _asked_names(
+                planned,
+                context.settings,
+                judged,
+                red,
+                (outcome or AssumedOutcome())._replace(repeats=repeats),
+            )
+        counted = count.requests(selection, item, parameters, tiers, asked_names[design])
         longest = _longest_reply(endpoints.get(asked), parameters)
         usual = reply_tokens or _usual_reply(item, planned, context.scorers)
         yield TestEstimate(
@@ -312,15 +368,102 @@ def estimates(
             items=len(members),
             cells=counted.cells,
             trials=counted.cells * planned.grid.repetitions,
-            shared=counted.shared,
+            shared=counted.cells * planned.grid.repetitions - round(counted.new.most),
             configured=counted.configured,
             brought=counted.brought,
             reply_tokens=min(usual, longest),
             longest_reply=longest,
             planned=planned,
-            alpha=collection.level_of(item) or ALPHA,
-            kinds=_kinds(item, planned, context.scorers),
+            asked=counted.asked,
+            new=counted.new,
+            alpha=alpha,
+            kinds=judged,
         )
+
+
+class AssumedOutcome(NamedTuple):
+    """Assumed of all outcomes: their kind, where each test's own does not hold, the rate of yes/no
+    outcomes, and the share of the variance between names; ``repeats``: each repetition gives the
+    same reply, as at temperature 0.
+    """
+
+    kind: str | None = None
+    rate: float = 0.5
+    icc: float = 0.04
+    repeats: bool = False
+
+
+def _asked_names(
+    planned: Planned, settings: Settings, kinds: Sequence[str], red: float, outcome: AssumedOutcome
+) -> AskedNames:
+    """Return the names that the looks at *planned* ask, by the *kinds* of its outcomes and the
+    budget for *red*.
+
+    A test whose kind nobody knows is expected to judge numbers, and may judge yes or no.
+    """
+    stages = planned.grid.stages
+    if stages is None:
+        return _ALL
+    if settings.shard:
+        names = stages.first
+        if settings.looks == EVERY_STAGE:
+            names = stages.size
+        return AskedNames(names, names, names, stages.size, (names,))
+    judged = [OutcomeKind(kind) for kind in kinds]
+    if outcome.kind:
+        judged = [OutcomeKind(outcome.kind)]
+    possible = judged or [OutcomeKind.NUMERIC, OutcomeKind.BINARY]
+    looks = max((_looks(stages, kind) for kind in possible), key=lambda looks: looks[-1])
+    expectations = []
+    for kind in judged or possible[:1]:
+        for design in looked_designs(planned, stages, kind, red, outcome):
+            expectations.append(expectation(design))
+    return AskedNames(
+        fair=max(expected.fair for expected in expectations),
+        biased=max(expected.biased for expected in expectations),
+        most=looks[-1],
+        size=stages.size,
+        looks=looks,
+    )
+
+
+def _looks(stages: Stages, kind: OutcomeKind) -> tuple[int, ...]:
+    return stages.looks(kind, FEWEST_TRIALS[kind])
+
+
+def looked_designs(
+    planned: Planned, stages: Stages, kind: OutcomeKind, red: float, outcome: AssumedOutcome
+) -> list[LookedDesign]:
+    """Return what the looks at each class of *planned* depend on, for an outcome of *kind*."""
+    plan = LookPlan(names=_looks(stages, kind), red=red)
+    copies = 1
+    if outcome.repeats:
+        copies = planned.grid.repetitions
+    designs = []
+    for shape in shapes(planned.grid, swapped=True).values():
+        if shape.groups > 1 and shape.names:
+            designs.append(
+                LookedDesign(
+                    plan=plan,
+                    kind=kind,
+                    groups=shape.groups,
+                    rows=max(1.0, shape.trials / shape.names / copies),
+                    rate=outcome.rate,
+                    icc=outcome.icc,
+                    names_of_each=shape.names / stages.size,
+                )
+            )
+    # Of choices the sets of candidates are the names, and two win rates are compared.
+    of_choices = LookedDesign(
+        plan=plan,
+        kind=kind,
+        groups=2,
+        rows=max(1.0, stages.per_name / copies),
+        rate=outcome.rate,
+        icc=outcome.icc,
+        drops=False,
+    )
+    return designs or [of_choices]
 
 
 def _longest_reply(endpoint: Endpoint | None, parameters: Mapping[str, Any]) -> int:
@@ -335,15 +478,16 @@ def _longest_reply(endpoint: Endpoint | None, parameters: Mapping[str, Any]) -> 
 
 
 class _RequestsOfTest(NamedTuple):
-    """The requests of one test: fewest and most, to the endpoint of the settings and to a system of
-    its own; ``whole``: it asks all cells of its design.
+    """The requests of one test, to the endpoint of the settings and to a system of its own, for so
+    many cells at its last look, and the trials that no test before it asks; ``asked`` are its
+    names.
     """
 
     cells: int
-    whole: bool
-    shared: int
-    configured: tuple[Requests, Requests]
-    brought: tuple[Requests, Requests]
+    new: AskedTrials
+    configured: AskedRequests
+    brought: AskedRequests
+    asked: AskedNames
 
 
 class _Count:
@@ -361,7 +505,7 @@ class _Count:
         self._grids = grids
         self._cellwise = cellwise
         self._sample = sample
-        self._asked: dict[Any, int] = {}
+        self._asked: dict[Any, tuple[int, AskedNames]] = {}
         self._measured: dict[Any, list[_MeasuredCell]] = {}
 
     def requests(
@@ -370,51 +514,87 @@ class _Count:
         item: pytest.Item,
         parameters: Mapping[str, Any],
         tiers: Iterable[int],
+        asked: AskedNames,
     ) -> _RequestsOfTest:
-        """Count the requests of *item*, by its *selection*; its design is asked at *tiers*."""
+        """Count the requests of *item*, by its *selection*, whose looks ask so many names, *asked*;
+        its design is asked at *tiers*.
+        """
         planned = self._grids[selection.key]
-        cells = self._cellwise.get(selection)
-        chosen: Sequence[int] = range(len(planned.grid))
-        if cells is not None:
-            chosen = cells
-        measured = self._cells(selection, chosen, {selection.tier, *tiers})
+        chosen = self._cellwise.get(selection)
+        cells = len(planned.grid)
+        if chosen is not None:
+            asked = _ALL
+            cells = len(chosen)
+        measured = self._cells(selection, {selection.tier, *tiers})
         repetitions = planned.grid.repetitions
-        share = len(chosen) / max(1, len(measured))
+        each = cells / max(1, len(measured)) / asked.size
         brings = brings_its_own(item)
         system = _system_of(item)
         settings = repr(sorted(parameters.items()))
-        configured = brought = (Requests(), Requests())
-        before = 0
+        configured = brought = AskedRequests()
+        new = [0.0, 0.0, 0.0]
         for cell in measured:
             place = system, cell.is_of_the_test and selection.endpoint, settings, cell.sent
-            done = min(self._asked.get(place, 0), repetitions)
-            self._asked[place] = max(self._asked.get(place, 0), repetitions)
-            before += done
-            factor = share * (repetitions - done)
+            before = self._asked.get(place, (0, _NONE))
+            self._asked[place] = _together(before, (repetitions, asked))
+            trials = _added((repetitions, asked), before, each)
+            new = [sum(pair) for pair in zip(new, trials, strict=True)]
             if brings or cell.asks_others:
-                brought = cell.added_to(brought, factor)
+                brought = cell.added_to(brought, trials)
             else:
-                configured = cell.added_to(configured, factor)
-        return _RequestsOfTest(
-            len(chosen), cells is None, round(share * before), configured, brought
-        )
+                configured = cell.added_to(configured, trials)
+        at_last_look = round(cells * asked.most / asked.size)
+        return _RequestsOfTest(at_last_look, AskedTrials(*new), configured, brought, asked)
 
-    def _cells(
-        self, selection: collection.Selection, chosen: Sequence[int], tiers: Iterable[int]
-    ) -> list[_MeasuredCell]:
-        """Return the *chosen* cells of *selection*, or a sample of them; every temperature and
-        every endpoint is asked the same texts.
+    def _cells(self, selection: collection.Selection, tiers: Iterable[int]) -> list[_MeasuredCell]:
+        """Return cells of *selection* that stand for all that it asks; every temperature and every
+        endpoint is asked the same texts.
         """
         key = selection.key
         cells = self._cellwise.get(selection)
         if (key, selection.tier, cells) not in self._measured:
-            step = 1
-            if self._sample is not None:
-                step = max(1, len(chosen) // self._sample)
-            measured = _measured(self._grids[key], tiers, chosen[::step])
+            measured = _measured(self._grids[key], tiers, self._counted(key, cells))
             for tier, of_tier in measured.items():
                 self._measured[key, tier, cells] = of_tier
         return self._measured[key, selection.tier, cells]
+
+    def _counted(self, key: collection.Key, cells: tuple[int, ...] | None) -> Sequence[int]:
+        """Return the places of the cells that are measured: *cells*, or those of the design at
+        *key*.
+        """
+        grid = self._grids[key].grid
+        counted: Sequence[int] = range(len(grid))
+        if cells is not None:
+            counted = cells
+        if self._sample is not None:
+            return counted[:: max(1, len(counted) // self._sample)]
+        if cells is None and grid.stages is not None:
+            return grid.stage(_PRICED_NAMES, {})
+        return counted
+
+
+def _added(
+    asks: tuple[int, AskedNames], before: tuple[int, AskedNames], each: float
+) -> AskedTrials:
+    """Return the trials that a test adds to a cell, where it *asks* so many repetitions and names,
+    and tests *before* it did; *each* name that is expected stands for so many cells.
+    """
+    repetitions, names = asks
+    done = min(before[0], repetitions)
+    added = []
+    for mine, theirs in zip(names[:3], before[1][:3], strict=True):
+        again = done * min(mine, theirs)
+        added.append(each * (repetitions * mine - again))
+    return AskedTrials(*added)
+
+
+def _together(
+    before: tuple[int, AskedNames], asks: tuple[int, AskedNames]
+) -> tuple[int, AskedNames]:
+    """Return what tests *before* and one that *asks* more have asked of a cell."""
+    fair, biased, most = (max(pair) for pair in zip(before[1][:3], asks[1][:3], strict=True))
+    names = AskedNames(fair=fair, biased=biased, most=most, size=asks[1].size)
+    return max(before[0], asks[0]), names
 
 
 def brings_its_own(item: pytest.Item) -> bool:
@@ -440,8 +620,8 @@ def _system_of(item: pytest.Item) -> str:
 def chance_of_red(
     settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]
 ) -> float:
-    """Return how often alarms of *items* turn a session of a fair system red, at most: of those that
-    ask for the trials of a design; 0 without any.
+    """Return how often alarms of *items* turn a session of a fair system red, at most: of those
+    that ask for the trials of a design; 0 without any.
     """
     asks = any(collection.grid_key(item) in grids and marks.asks_for_trials(item) for item in items)
     if asks:
@@ -464,16 +644,31 @@ def _usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]
     return max(lengths, default=_REPLY_TOKENS)
 
 
-def _kinds(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> tuple[str, ...]:
-    """The kinds of outcome that *item* judges, by its calls, else by the scorers that it names; of
-    choices none.
-    """
-    if planned.tiers_by_arm:
-        return ()
-    named = (
-        scorer.kind for scorer in _named_scorers(item, planned, scorers) if scorer.kind is not None
-    )
-    return outcome_kinds(item, scorers) or tuple(dict.fromkeys(map(str, named)))
+class _KindsOfTests:
+    """The kinds of outcome that tests judge, read once a function and its parameters."""
+
+    def __init__(self, scorers: Mapping[str, Any]) -> None:
+        self._scorers = scorers
+        self._read: dict[Any, tuple[str, ...]] = {}
+
+    def of(self, item: pytest.Item, planned: Planned) -> tuple[str, ...]:
+        """The kinds that *item* judges, by its calls, else by the scorers that it names; of choices
+        none.
+        """
+        if planned.tiers_by_arm:
+            return ()
+        ladder = planned.ladder and planned.ladder.scorer
+        key = getattr(item, "function", None), repr(parameters_by_name(item)), ladder
+        if key not in self._read:
+            self._read[key] = self._kinds(item, planned)
+        return self._read[key]
+
+    def _kinds(self, item: pytest.Item, planned: Planned) -> tuple[str, ...]:
+        named = []
+        for scorer in _named_scorers(item, planned, self._scorers):
+            if scorer.kind is not None:
+                named.append(str(scorer.kind))
+        return outcome_kinds(item, self._scorers) or tuple(dict.fromkeys(named))
 
 
 def _named_scorers(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> list[Any]:

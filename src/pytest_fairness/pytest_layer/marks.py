@@ -64,6 +64,20 @@ def gets_named_endpoint(node: pytest.Item) -> bool:
     return False
 
 
+def fixtures_on(item: pytest.Item, name: str) -> list[str]:
+    """Return the fixtures that the project makes of our fixture *name* for *item*: one of the same
+    name, and those that ask for it.
+    """
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    made = []
+    for other, fixtures in definitions.items():
+        fixture = fixtures[-1]
+        theirs = fixture.func.__module__ != FIXTURES
+        if theirs and (other == name or name in fixture.argnames):
+            made.append(other)
+    return made
+
+
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
     """The definitions of the fixture *name* that *item* sees, the one that it gets last.
 

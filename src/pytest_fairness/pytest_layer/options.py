@@ -184,7 +184,7 @@ OPTIONS = (
         "typed",
         "resume an earlier run, its id or 'last': no finished trial is asked again; 'auto': the "
         "last of the same "
-        "command, if it left something to ask",
+        "command, if it left something to ask; with a shard, a merged run: ask its next stage",
     ),
     Option(
         "retry_unknown",
@@ -432,6 +432,8 @@ def _with_past_runs(config: pytest.Config, values: dict[str, Any]) -> Settings:
     run_dir = values["run_dir"]
     typed_in = config.invocation_params.dir
     # Which run `auto` is depends on what the tests ask, and is chosen when they are collected.
+    if values["shard"] and values["resume"] is not None:
+        values |= past_runs.next_stage(run_dir, typed_in, values["resume"], values["shard"])
     resumes = values["resume"] not in (None, AUTO)
     resumed = None
     if resumes:
@@ -450,7 +452,7 @@ def _with_past_runs(config: pytest.Config, values: dict[str, Any]) -> Settings:
     if values["endpoint"] == EVERY:
         values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
     settings = Settings(**values)
-    if resumes:
+    if resumes or settings.merged is not None:
         past_runs.refuse_changes(settings, config.rootpath)
     return settings
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.runs.folder import locate_run
-from pytest_fairness.runs.manifest import read_manifest, versions
+from pytest_fairness.runs.folder import locate_run, run_folders
+from pytest_fairness.runs.manifest import GOES_ON_FROM, read_manifest, versions
+from pytest_fairness.runs.manifest import NAME as MANIFEST
 from pytest_fairness.runs.project import has_asked
 
 if TYPE_CHECKING:
@@ -36,6 +37,23 @@ def resumable(root: Path, name: str) -> Path:
     elif "replay_of" in manifest:
         what = "a replay"
     raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")
+
+
+def next_stage(root: Path, here: Path, name: str, shard: str) -> dict[str, Any]:
+    """Return the settings of a *shard* of the next stage of a merged run, an id of *root* or a
+    folder, seen from *here*: that run, and which to resume, where the shard has begun that stage
+    before; empty where *name* is no merged run.
+    """
+    folders = [folder for folder in (here / name, root / name) if (folder / MANIFEST).is_file()]
+    if not folders or "merged_from" not in read_manifest(folders[0]):
+        return {}
+    merged = folders[0].resolve()
+    begun = None
+    for run in run_folders(root):
+        manifest = read_manifest(run)
+        if (manifest.get(GOES_ON_FROM), manifest.get("shard")) == (merged.name, shard):
+            begun = run.name
+    return {"merged": merged, "resume": begun}
 
 
 def replayable(root: Path, here: Path, name: str) -> Path:
@@ -82,7 +100,10 @@ def changes_since(run: Path, settings: Settings, root: Path) -> list[str]:
     before = manifest.get("settings", {})
     now = settings.to_dict()
     changed = []
-    for field in (*RECORDED, "shard"):
+    fields = [*RECORDED, "shard"]
+    if settings.merged == run:  # it is of all shards
+        fields = [*RECORDED]
+    for field in fields:
         was = before.get(field)
         if was is not None and was != now[field]:
             changed.append(f"the {field} was {was!r}, is {now[field]!r}")
@@ -112,9 +133,19 @@ def _asks_code(manifest: Mapping[str, Any]) -> bool:
 
 
 def refuse_changes(settings: Settings, root: Path) -> None:
-    """Raise UsageError naming what differs between the command that made the run to resume and this
-    one.
+    """Raise UsageError naming what differs between the command that made the run to resume, or that
+    was merged, and this one.
     """
+    if settings.merged is not None:
+        if changed := changes_since(settings.merged, settings, root):
+            raise UsageError(
+                f"no next stage of {settings.merged} can be asked: {'; '.join(changed)}. Reissue "
+                "the command of its shards, with --fairness-resume"
+            )
+        if read_manifest(settings.merged).get("looks") is None:
+            raise UsageError(f"{settings.merged} has no looks, so there is no next stage of it")
+    if settings.resume is None:
+        return
     if changed := changes_since(settings.run_dir / str(settings.resume), settings, root):
         raise UsageError(
             f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. "

@@ -13,26 +13,30 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.analysis.expected_looks import expectation
 from pytest_fairness.analysis.false_alarms import RARE
+from pytest_fairness.analysis.looks import MOST_RED
 from pytest_fairness.context import RunContext, Settings
-from pytest_fairness.design.grid import Grid
+from pytest_fairness.design.grid import Grid, shortest_groups
 from pytest_fairness.design.pairs import PairGrid
 from pytest_fairness.design.parity import group_parity
+from pytest_fairness.design.stages import ladder_of
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.model import Cell, Finding
+from pytest_fairness.model import Cell, Finding, OutcomeKind
 from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
+    AssumedOutcome,
     TestEstimate,
     brings_its_own,
     chance_of_red,
-    dollars,
     duration,
     estimates,
+    looked_designs,
     power_of,
     shapes,
 )
@@ -43,14 +47,19 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.scorers.letter import LetterReader
-from pytest_fairness.words import agreeing, count, rounded_percent
+from pytest_fairness.words import agreeing, count, dollars, enumerated, rounded_percent
 
 _COUNTED = 64
 """Cells of a design whose requests are counted, to be announced."""
 _LOOKED_AT = 400
-"""Cells of a design whose texts are compared: enough for means of length, and made in some milliseconds."""
+"""Cells of a design whose texts are compared: enough for means of length, and made in some
+milliseconds.
+"""
 _NAMED = 3
 _ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
+_MOSTLY_APPROVED, _LIKELY = 0.9, 0.8
+"""Of a design whose names end early, the PASS rate of a fair system that approves so many is told
+where it is less likely."""
 
 
 def announcement(
@@ -60,6 +69,7 @@ def announcement(
     configured: Callable[[str], Endpoint],
     *,
     tests: int,
+    asking: int,
 ) -> list[str]:
     """The lines: size, endpoints, seed and run; where a model is going to be paid, also requests,
     cost and time; what to know of the designs.
@@ -69,22 +79,25 @@ def announcement(
     """
     settings = context.settings
     endpoints, wrong = _configured(settings, configured)
-    rows = list(estimates(context, items, grids, endpoints, sample=_COUNTED))
-    asked = {row.endpoint for row in rows if row.configured[0].requests}
+    rows = list(estimates(context, items, grids, endpoints, asking=asking, sample=_COUNTED))
+    asked = {row.endpoint for row in rows if row.configured.most.requests}
     if settings.max_cost is not None and settings.replay is None:
         wrong = _unpriced(endpoints, settings.max_cost) | wrong
     for name in settings.endpoints:
         if name in asked and name in wrong and context.worker is None:
             raise pytest.UsageError(wrong[name])
-    lines = [_size(settings, tests, rows, shown(context.store.directory, context.root))]
-    lines += _of_alarms(chance_of_red(settings, items, grids))
     paid = dict(endpoints)
     for name, endpoint in endpoints.items():
         if endpoint.simulated or name not in asked:
             del paid[name]
+    trials = _trials(settings, rows, paid)
+    run = shown(context.store.directory, context.root)
+    lines = [_size(settings, tests, rows, trials, run)]
+    lines += _of_alarms(chance_of_red(settings, items, grids))
     if paid and settings.replay is None:
         lines += _prices(settings, rows, paid)
-    return [*lines, *_replacements(context, items), *_remarks(grids, items)]
+    remarks = [*_remarks(grids, items), *_lines(_ends_of_sources(rows))]
+    return [*lines, *_replacements(context, items), *remarks]
 
 
 def _of_alarms(chance: float) -> Iterator[str]:
@@ -99,7 +112,9 @@ def _of_alarms(chance: float) -> Iterator[str]:
 def _configured(
     settings: Settings, configured: Callable[[str], Endpoint]
 ) -> tuple[dict[str, Endpoint], dict[str, str]]:
-    """Return the endpoints of the session, and why others are configured wrongly, by their names."""
+    """Return the endpoints of the session, and why others are configured wrongly, by their
+    names.
+    """
     endpoints: dict[str, Endpoint] = {}
     wrong: dict[str, str] = {}
     for name in settings.endpoints:
@@ -129,12 +144,41 @@ def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
     return [endpoint]
 
 
-def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
-    replaced = any(row.brought[0].requests for row in rows)
+def _trials(settings: Settings, rows: Sequence[TestEstimate], paid: Mapping[str, Endpoint]) -> str:
+    """Return how many trials are to be expected and at most, with their price by replies of the
+    usual length where an endpoint among *paid* has one.
+    """
+    fair = sum(row.new.fair for row in rows)
+    most = round(sum(row.new.most for row in rows))
+    if round(fair) >= most:
+        return f"up to {most:,} trials"
+    costs = [0.0, 0.0]
+    for row in rows:
+        endpoint = paid.get(row.endpoint)
+        if endpoint is not None and endpoint.price is not None and settings.replay is None:
+            asked = row.requests(replaced=False)
+            for place, requests in enumerate((asked.fair, asked.all_looks)):
+                costs[place] += requests.usual_cost(endpoint.price, row.reply_tokens)
+    usual, all_looks = ("", "")
+    if costs[1]:
+        usual, all_looks = (f" ({dollars(cost / settings.shards)})" for cost in costs)
+    return f"expected about {_about(fair)} trials{usual} if fair, at most {most:,}{all_looks}"
+
+
+def _about(number: float) -> str:
+    """Return *number* to three digits."""
+    digits = max(0, len(str(round(number))) - 3)
+    return f"{round(number, -digits):,.0f}"
+
+
+def _size(
+    settings: Settings, tests: int, rows: Sequence[TestEstimate], trials: str, run: str
+) -> str:
+    replaced = any(row.brought.most.requests for row in rows)
     endpoint = ", ".join(settings.endpoints)
     if settings.endpoint == "simulated" and not replaced:
         endpoint += " (no model is asked)"
-    if replaced and any(row.configured[0].requests for row in rows):
+    if replaced and any(row.configured.most.requests for row in rows):
         endpoint = f"{endpoint} and the tests' own"
     elif replaced:
         endpoint = "of the tests' own"
@@ -145,9 +189,8 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
     if settings.replay is not None:
         source = f"replayed from {settings.replay.name}"
     return (
-        f"fairness: {count(tests, 'test')}, {part}up to {sum(row.new for row in rows):,} "
-        f"trials, {source}, "
-        f"seed {settings.seed}, run {run}"
+        f"fairness: {count(tests, 'test')}, {part}{trials}, {source}, seed {settings.seed}, "
+        f"run {run}"
     )
 
 
@@ -160,6 +203,8 @@ def _prices(
     cap = ""
     if settings.max_cost is not None:
         cap = f" (cap {dollars(settings.max_cost)})"
+        if any(len(row.asked.looks) > 1 for row in rows):
+            cap = f" (cap {dollars(settings.max_cost)}, held against each stage before it is asked)"
     if len(settings.endpoints) == 1:
         (endpoint,) = endpoints.values()
         cost, rest, _ = _price(settings, rows, endpoint)
@@ -200,7 +245,7 @@ def _price(
     take; and in dollars, what is to be expected and the most, where it has a price.
     """
     shards = settings.shards
-    usual = [(row.requests(replaced=False)[0], row.reply_tokens) for row in rows]
+    usual = [(row.requests(replaced=False).fair, row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
     reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
     # The price of a pipeline is that of its steps together; what it is asked once are as many
@@ -220,7 +265,10 @@ def _price(
     if price is not None:
         expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
         most = (
-            sum(row.requests(replaced=False)[1].most_cost(price, row.longest_reply) for row in rows)
+            sum(
+                row.requests(replaced=False).most.most_cost(price, row.longest_reply)
+                for row in rows
+            )
             / shards
         )
         cost = _cost(expected, most)
@@ -432,3 +480,58 @@ def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
             never.append("FAIL")
         if never:
             yield f"a comparison by {by} can never {' or '.join(never)}: {design.why}{takes}"
+
+
+def _ends_of_sources(rows: Iterable[TestEstimate]) -> Iterator[tuple[str, str]]:
+    """Yield the tests whose names end before the looks of their outcome do, with the largest look
+    and how often a fair system then passes, where that is not likely.
+    """
+    seen: set[int] = set()
+    for row in rows:
+        grid = row.planned.grid
+        stages = grid.stages
+        ends = isinstance(grid, Grid) and stages is not None and stages.declared is None
+        if not ends or id(grid) in seen:
+            continue
+        seen.add(id(grid))
+        for kind in map(OutcomeKind, row.kinds or (OutcomeKind.NUMERIC,)):
+            remark = _end_of_source(row, kind)
+            if remark:
+                yield row.test.rpartition("::")[2], remark
+                break
+
+
+def _end_of_source(row: TestEstimate, kind: OutcomeKind) -> str:
+    """Return where the names of *row* end before the looks at an outcome of *kind*; nothing where
+    a fair system passes all the same.
+    """
+    stages = row.planned.grid.stages
+    assert stages is not None  # noqa: S101 - the caller has looked
+    if stages.size >= ladder_of(kind)[-1]:
+        return ""
+    designs = looked_designs(
+        row.planned, stages, kind, MOST_RED, AssumedOutcome(rate=_MOSTLY_APPROVED)
+    )
+    passes = min(expectation(design).passes for design in designs)
+    if passes >= _LIKELY:
+        return ""
+    groups = shortest_groups(row.planned.arguments or {}, stages.size)
+    whose = "a group"
+    if groups:
+        whose = enumerated(groups)
+    looks = designs[0].plan.names
+    number = "one look"
+    if len(looks) > 1:
+        number = f"{len(looks)} looks"
+    system = "a fair system"
+    if kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+        system = "a fair system that approves 90 %"
+    if kind is OutcomeKind.REFUSAL:
+        system = "a fair system that refuses 10 %"
+    often = f"about {round(10 * passes)}"
+    if round(10 * passes) < 1:
+        often = "fewer than 1"
+    return (
+        f"{whose} {agreeing(len(groups), 'has', 'have')} {count(stages.size, 'name')}: {number}; "
+        f"{system} passes in {often} of 10 runs"
+    )

@@ -43,7 +43,7 @@ from pytest_fairness.runs.conclusions import (
     with_standing,
 )
 from pytest_fairness.runs.files import shown
-from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
+from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest, versions
 from pytest_fairness.runs.reader import reading
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
         origin["replay_of_shards"] = "merged_from" in recorded
     if settings.shard:
         origin["shard"] = settings.shard
+    if settings.merged is not None:
+        origin[GOES_ON_FROM] = settings.merged.name
     store.append({"type": SESSION, "number": len(before) + 1, **origin, **facts})
 
     def add(manifest: dict[str, Any]) -> None:
@@ -145,10 +147,11 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
     store.amend_manifest(add)
 
 
-def start_looks(context: RunContext, tests: int) -> None:
-    """Write into log and manifest what is fixed of the looks of *tests* that ask for trials: once a
-    run, whichever process is first, and before the first call. A replay repeats what the recording
-    says, and has no looks where that has none.
+def start_looks(context: RunContext, tests: int, planned: Mapping[str, JSON]) -> None:
+    """Write into log and manifest what is fixed of the looks of so many *tests* that ask for
+    trials, and what is *planned* for each: once a run, whichever process is first, and before the
+    first call. A replay, and a shard that goes on, repeat what the recording says; a replay has no
+    looks where that has none.
     """
     store = context.store
     settings = context.settings
@@ -158,9 +161,11 @@ def start_looks(context: RunContext, tests: int) -> None:
         "session_alpha": settings.session_alpha,
         "tests": settings.session_tests or tests,
         "declared": settings.looks,
+        "planned": dict(planned),
     }
-    if settings.replay is not None:
-        looks = read_manifest(settings.replay).get("looks")
+    recording = settings.replay or settings.merged
+    if recording is not None:
+        looks = read_manifest(recording).get("looks")
     if looks is None:
         return
     store.append({"type": LOOKS, "looks": looks})
@@ -444,9 +449,12 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
     if manifest.get("replay_of"):
         notes += _of_replay(manifest)
     if manifest.get("shard"):
+        shards = "the shards"
+        if GOES_ON_FROM in manifest:
+            shards = f"run {manifest[GOES_ON_FROM]} and the shards that go on from it"
         notes.append(
-            f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the "
-            "shards together with pytest-fairness merge, and judge the merged run with "
+            f"shard {manifest['shard']}: its trials are asked and nothing is judged; put "
+            f"{shards} together with pytest-fairness merge, and judge the merged run with "
             "--fairness-replay"
         )
     if salvaged := manifest.get("salvaged_from"):

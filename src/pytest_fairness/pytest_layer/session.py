@@ -37,6 +37,7 @@ from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.session_end import SessionEnd
 from pytest_fairness.pytest_layer.session_scorers import SessionScorers
+from pytest_fairness.pytest_layer.staged_trials import STAGED, unheard, unjudged_on
 from pytest_fairness.pytest_layer.systems import Systems
 from pytest_fairness.pytest_layer.to_controller import attach
 from pytest_fairness.pytest_layer.trials import ASKED, TrialSource, deal_of
@@ -164,7 +165,12 @@ class FairnessSession:
             choice = self._choose_run(planned)
         context = self.context
         size, *more = preflight.announcement(
-            context, items, self.grids, self.systems.configured, tests=len(planned)
+            context,
+            items,
+            self.grids,
+            self.systems.configured,
+            tests=len(planned),
+            asking=self.asking,
         )
         expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
         self._announced = [size, *filter(None, choice), *more, *expired]
@@ -176,7 +182,12 @@ class FairnessSession:
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
         context.store.update_manifest(**facts)
-        reporting.start_looks(context, max(1, self.asking))
+        planned_looks = {
+            "::".join(key): design.grid.stages.to_dict()
+            for key, design in self.grids.items()
+            if design.grid.stages is not None
+        }
+        reporting.start_looks(context, max(1, self.asking), planned_looks)
         if not preflight.asks_the_settings_endpoint(items, self.grids):
             reporting.note_replaced_endpoint(context)
 
@@ -263,7 +274,7 @@ class FairnessSession:
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
             firsts=() if shard else self._firsts(),
-            looks=self._looks is not None,
+            looks=self._looks,
         )
 
     @cached_property
@@ -305,7 +316,11 @@ class FairnessSession:
         findings.clear()  # a rerun starts afresh
         context = self._item_contexts.of(item, findings)
         item.stash[_ANALYSED] = context.analysed
-        with running_test(context), reading_until(self.context.read_until):
+        judging: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if self.settings.merged is not None and STAGED in item.stash:
+            context = unheard(context)
+            judging = unjudged_on(self.settings.shard)
+        with running_test(context), reading_until(self.context.read_until), judging:
             yield
         for finding in findings:
             if finding.verdict is Verdict.INCONCLUSIVE and unusable(finding):

@@ -9,21 +9,24 @@ table, up to the assertion that looks again. See
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_fairness.design.stages import DRAW, Stages
-from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.errors import FairnessError, StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind, Status
+from pytest_fairness.pytest_layer import marks
 from pytest_fairness.running_test import (
     Assertion,
     Rehearsal,
     RehearsalEnd,
+    TestContext,
     current_test,
     running_test,
 )
@@ -104,8 +107,8 @@ class StagedTrials:
     def table(self, assertion: Assertion, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
         """Return the table of *assertion* at the first *names* of each group.
 
-        Raises UsageError, saying why, where it cannot be made again, and EndpointError where the
-        stage was not asked to its end.
+        Raises UsageError, saying why, where it cannot be made again, and StageUnfinished where
+        the stage was not asked to its end.
         """
         part: pd.DataFrame = assertion.arguments["frame"]
         if names == self.names and not fewer:
@@ -113,7 +116,7 @@ class StagedTrials:
         stage = self._stage(names, fewer)
         unfinished = int((stage["status"] == Status.NOT_RUN.value).sum())
         if unfinished:
-            raise EndpointError(f"{count(unfinished, 'trial')} of the stage were not run")
+            raise StageUnfinished(f"{count(unfinished, 'trial')} of the stage were not run")
         why, kept = self._as_handed_out(assertion, part)
         if why:
             return self._with_draw(self._made_again(assertion, stage, why), stage)
@@ -136,7 +139,7 @@ class StagedTrials:
         if self._remake is None:  # the base design is what was handed out
             part: pd.DataFrame = assertion.arguments["frame"]
             return part
-        made: pd.DataFrame = self._remake(assertion, stage.copy())
+        made = self._made_again(assertion, stage, "the table cannot be made of every stage")
         return self._with_draw(made, stage)
 
     def _stage(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
@@ -239,10 +242,12 @@ class StagedTrials:
         column = "name"
         if "key" in part.columns:
             column = "key"
-        if column in made.columns and not set(made[column]) <= set(stage[column]):
-            raise UsageError(
-                f"{why}, and the table that it makes of a larger stage has rows of other trials"
-            )
+        if column in made.columns:
+            rows = set(made[column])
+            if not rows <= set(stage[column]):
+                raise UsageError(f"{why}, and the table that it makes has rows of other trials")
+            if rows <= set(self.handed_out[column]):
+                raise UsageError(f"{why}, and the table that it makes has no row of a new name")
         return made
 
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -273,11 +278,13 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
 
 def remake_in(item: pytest.Item) -> Remake | None:
     """Return what runs the function of *item* again on another table of trials; None where it
-    cannot be: the table comes from a fixture of the project's, or the function waits.
+    cannot be: a fixture of the project's makes a table of the trials, or the function waits.
     """
     function: Any = getattr(item, "obj", None)
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())
     if function is None or "trials" not in names or inspect.iscoroutinefunction(function):
+        return None
+    if marks.fixtures_on(item, "trials"):
         return None
 
     def remake(assertion: Assertion, trials: pd.DataFrame) -> Any:
@@ -300,3 +307,30 @@ def remake_in(item: pytest.Item) -> Remake | None:
         return rehearsal.table
 
     return remake
+
+
+# ---------------------------------------------------------------- on a shard
+
+
+def unheard(test: TestContext) -> TestContext:
+    """Return *test*, of which nothing is logged or reported: its assertions find the next stage."""
+
+    def nothing(_: Any) -> None: ...
+
+    return replace(test, emit=nothing, keep=nothing, log_look=nothing)
+
+
+@contextlib.contextmanager
+def unjudged_on(shard: str) -> Iterator[None]:
+    """Skip the test that runs in the block, whatever it says of the trials that are there: it is
+    judged once the shards are merged. What keeps it from asking is raised.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except FairnessError:
+        raise
+    except (Exception, pytest.fail.Exception):  # noqa: BLE001, S110 - of the test
+        pass
+    pytest.skip(f"shard {shard}: nothing more to ask; judged once the shards are merged")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import itertools
 import os
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.context import EVERY_STAGE, RunContext
-from pytest_fairness.design.stages import Stages
+from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
 from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
-from pytest_fairness.model import JSON, Status, Trial
+from pytest_fairness.model import JSON, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
@@ -34,8 +35,15 @@ from pytest_fairness.pytest_layer.plans import (
 from pytest_fairness.pytest_layer.staged_trials import STAGED, StagedTrials, remake_in
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
-from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes, design_of
+from pytest_fairness.runs.designs import (
+    PlannedTrial,
+    RecordedDesign,
+    changed_looks,
+    closest_changes,
+    design_of,
+)
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.records import trial_of
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
@@ -55,6 +63,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.design.axes import Pair
+    from pytest_fairness.runs.reader import RunReader
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
@@ -70,7 +79,8 @@ class TrialSource:
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want.
     *controller* is the process that this worker works for. *firsts*: where several endpoints are
-    asked, an item of each. ``looks``: assertions look; False for the replay of a run without.
+    asked, an item of each. ``looks``: what is fixed of them; None in
+    the replay of a run without.
     """
 
     def __init__(
@@ -84,7 +94,7 @@ class TrialSource:
         progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
-        looks: bool = True,
+        looks: Mapping[str, Any] | None = None,
     ) -> None:
         self._context = context
         self._resolve = resolve
@@ -102,6 +112,8 @@ class TrialSource:
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
+        # Whether a shard lacks answers of what it was last asked for: other shards ask them, too.
+        self._absent = False
 
     def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
@@ -118,10 +130,12 @@ class TrialSource:
             with reading_until(self._context.read_until):
                 return planned.table(table)
 
-        if self._deal is not None:
-            return ask(self._stage_of_shard(stages), {})
-        if not self._looks:
+        if self._deal is not None and (self._every_stage or self._context.merged is None):
+            ask(self._stage_of_shard(stages), {})
+            self._skip_on_a_shard()
+        if self._looks is None:
             return ask(stages.base, {})
+        self._refuse_other_looks(self._looks, item, stages)
         staged = StagedTrials(
             stages,
             ask,
@@ -133,9 +147,34 @@ class TrialSource:
         # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
 
+    def _refuse_other_looks(
+        self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages
+    ) -> None:
+        """Raise UsageError where the run that is resumed or replayed planned other looks for *item*
+        before its first call.
+        """
+        before = fixed.get("planned", {}).get("::".join(collection.grid_key(item)))
+        now: dict[str, Any] = stages.to_dict()
+        if before is None or before == now:
+            return
+        looks = [", ".join(map(str, plan["rates"])) for plan in (before, now)]
+        changes = [f"the looks were {looks[0]}, are {looks[1]}"]
+        if self._context.recording is None:
+            _refuse_changes(changes, self._context.store.directory.name)
+        raise UsageError(
+            f"the run cannot be replayed for this test: {changes[0]}. Looks are fixed before the "
+            "first call: undo the change, or start a new run"
+        )
+
+    @property
+    def _every_stage(self) -> bool:
+        return self._context.settings.looks == EVERY_STAGE
+
     def _stage_of_shard(self, stages: Stages) -> int:
-        """Return the names of the stage that a shard asks: the first, or all of them."""
-        if self._context.settings.looks == EVERY_STAGE:
+        """Return the names of the stage that a shard asks where it judges nothing: the first, or
+        all of them.
+        """
+        if self._every_stage:
             return stages.size
         return stages.first
 
@@ -169,12 +208,14 @@ class TrialSource:
         stage = f"{names} {planned.unit}"
         self._name_look(item, stage)
         tables = []
+        self._absent = False
         for answers in self._answers(planned, item, system, indices, stage):
             table = answers.table(planned, replayed=self._context.recording is not None)
             if planned.temperatures:
                 table["temperature"] = _heat(collection.selection_of(item).temperature)
             tables.append(table)
-        self._skip_on_a_shard()
+        if self._absent:
+            self._skip_on_a_shard()
         return _in_one_table(tables)
 
     def _name_look(self, item: pytest.Item, stage: str) -> None:
@@ -250,7 +291,12 @@ class TrialSource:
         """
         mine = plan
         if self._deal is not None:
-            mine = [trial for trial in plan if self._deal.mine(trial)]
+            absent = self._not_merged(engine, plan)
+            if self._context.merged is not None and not absent:
+                records = self._context.merged.records(map(engine.key_of, plan))
+                return list(map(trial_of, filter(None, records)))
+            self._absent = True
+            mine = [trial for trial in absent if self._deal.mine(trial)]
         design = self._logged_design(endpoint, planned, plan, part, whole=whole, trials=len(mine))
         if isinstance(engine, Engine):
             self._try_endpoints()
@@ -274,6 +320,17 @@ class TrialSource:
                 )
             answers.append(answer)
         return answers
+
+    def _not_merged(
+        self, engine: Engine | Replayer, plan: Sequence[PlannedTrial]
+    ) -> Sequence[PlannedTrial]:
+        """Return the trials of *plan* that the merged run lacks; all where no shard goes on."""
+        merged = self._context.merged
+        if merged is None:
+            return plan
+        keys = list(map(engine.key_of, plan))
+        absent = set(merged.missing(keys))
+        return list(itertools.compress(plan, map(absent.__contains__, keys)))
 
     def _logged_design(
         self,
@@ -307,14 +364,19 @@ class TrialSource:
             session=context.session,
             whole=whole,
             trials=trials,
+            looks=list(_possible_looks(planned)) if whole else [],
         )
         designs = store.designs()
         if context.settings.run_to_resume is not None:
             previous = [logged for logged in designs if logged.session != design.session]
-            _refuse_changes(closest_changes(previous, design), store.directory.name)
+            changed = [*closest_changes(previous, design), *changed_looks(previous, design)]
+            _refuse_changes(changed, store.directory.name)
         for logged in designs:
             if logged.session == design.session and logged.same(design):
                 return design
+        recording = context.recording or context.merged
+        if recording is not None:
+            _refuse_other_looks(changed_looks(recording.designs(), design), recording)
         store.append(design.to_record())
         return design
 
@@ -439,7 +501,25 @@ def _refuse_changes(changes: Sequence[str], run: str) -> None:
         )
 
 
+def _refuse_other_looks(changes: Sequence[str], recording: RunReader) -> None:
+    """Raise UsageError where a test would look at a *recording* otherwise than it was to."""
+    if changes:
+        raise UsageError(
+            f"run {recording.directory.name} cannot be judged by this test: {'; '.join(changes)}, "
+            "and looks are fixed before the first call. Undo the change, or ask anew"
+        )
+
+
 # ---------------------------------------------------------------- what is asked
+
+
+def _possible_looks(planned: Planned) -> tuple[int, ...]:
+    """Return the looks that an assertion on *planned* can have: of a yes/no outcome all, of others
+    those that begin so.
+    """
+    if planned.grid.stages is None:
+        return ()
+    return planned.grid.stages.looks(OutcomeKind.BINARY, 1)
 
 
 def _one_stage(planned: Planned) -> Stages:
@@ -478,16 +558,22 @@ def planned_trials(
 def deal_of(
     shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]
 ) -> Deal:
-    """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
+    """All trials that *items* want, dealt out stage by stage to the shards, of which *shard*
+    (``2/5``) is one.
+    """
     part, whole = map(int, shard.split("/"))
     # Whatever the endpoint: a shard asks the same of each of several.
     selections = dict.fromkeys(collection.selection_of(item)[:3] for item in items)
-    wanted = (
-        planned_trials(grids[key], grids[key].entries(tier), temperature)
-        for key, tier, temperature in selections
-        if key in grids
-    )
-    return Deal(itertools.chain.from_iterable(wanted), part, whole)
+    stages: dict[int, list[PlannedTrial]] = {}
+    for key, tier, temperature in selections:
+        if key not in grids:
+            continue
+        planned = grids[key]
+        looks = _possible_looks(planned)
+        for trial in planned_trials(planned, planned.entries(tier), temperature):
+            draw: Any = trial.cell.attributes.get(DRAW, 0)
+            stages.setdefault(bisect.bisect_left(looks, draw), []).append(trial)
+    return Deal([stages[number] for number in sorted(stages)], part, whole)
 
 
 # ---------------------------------------------------------------- whether a system can be asked it

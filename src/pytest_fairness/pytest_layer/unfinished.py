@@ -14,12 +14,12 @@ from typing import Any
 from pytest_fairness.context import RunContext
 from pytest_fairness.pytest_layer.collection import Key
 from pytest_fairness.pytest_layer.command_line import parsed
-from pytest_fairness.pytest_layer.estimate import dollars
 from pytest_fairness.pytest_layer.past_runs import changes_since
 from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.runs.database import is_being_written
 from pytest_fairness.runs.folder import has_begun, reserve_run, run_folders
 from pytest_fairness.runs.manifest import FINISHED, read_manifest
+from pytest_fairness.words import dollars
 
 #: Options with which a command is the same: what is resumed and how far it goes, by how many, and
 #: what is shown of it.

@@ -462,26 +462,38 @@ def unpack(bundle: Path, into: Path) -> Path:
 
 
 def _refuse_hostile(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
-    names = [entry.filename for entry in entries]
+    """Raise StoreError for a ZIP file that the tool cannot have packed."""
+    faults = [_fault_of_all(bundle, entries), *map(_fault_of, entries)]
+    for why in filter(None, reversed(faults)):
+        raise StoreError(f"{bundle} is no bundle of this tool: {why}; nothing was unpacked")
+
+
+def _fault_of_all(bundle: Path, entries: Sequence[zipfile.ZipInfo]) -> str:
+    """Return why *entries* together are none of a bundle's; empty where they may be."""
     whole = sum(entry.file_size for entry in entries)
     most = max(_LEAST, _RATIO * bundle.stat().st_size)
-    why = ""
     if len(entries) > _ENTRIES or whole > min(_BYTES, most):
-        why = f"it would unpack to {len(entries):,} files of {whole:,} bytes"
-    elif len({name.casefold() for name in names}) < len(names):
-        why = "a file stands in it twice"
-    for entry in entries:
-        kind = stat.S_IFMT(entry.external_attr >> 16)
-        if not _NAME.fullmatch(entry.filename) or ".." in PurePosixPath(entry.filename).parts:
-            why = f"an entry is called {entry.filename!r:.80}"
-        elif kind not in (0, stat.S_IFREG):
-            why = f"{entry.filename} is a link, or no plain file"
-        elif entry.flag_bits & 1:
-            why = f"{entry.filename} is encrypted"
-        elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            why = f"{entry.filename} is packed in another way"
-    if why:
-        raise StoreError(f"{bundle} is no bundle of this tool: {why}; nothing was unpacked")
+        return f"it would unpack to {len(entries):,} files of {whole:,} bytes"
+    names = {entry.filename.casefold() for entry in entries}
+    if len(names) < len(entries):
+        return "a file stands in it twice"
+    return ""
+
+
+def _fault_of(entry: zipfile.ZipInfo) -> str:
+    """Return why *entry* is none of a bundle's; empty where it may be one."""
+    name = entry.filename
+    climbs = ".." in PurePosixPath(name).parts
+    if climbs or not _NAME.fullmatch(name):
+        return f"an entry is called {name!r:.80}"
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):
+        return f"{name} is a link, or no plain file"
+    if entry.flag_bits & 1:
+        return f"{name} is encrypted"
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return f"{name} is packed in another way"
+    return ""
 
 
 # ---------------------------------------------------------------- verifying one

@@ -100,9 +100,9 @@ def counted(changes: Iterable[FindingChange]) -> str:
 def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
     """Return what became of a finding, and what made an alarm worse."""
     alarm = after.verdict in ALARMS
-    if before is None or (alarm and before.verdict not in ALARMS):
-        if alarm:
-            return Change.NEW, ""
+    if alarm and not _was_alarm(before):
+        return Change.NEW, ""
+    if before is None:
         return Change.ADDED, ""
     if before.verdict is not after.verdict:
         return _other_verdict(before.verdict, after.verdict), ""
@@ -120,6 +120,11 @@ def _other_verdict(before: Verdict, after: Verdict) -> Change:
     if after.severity < before.severity:
         return Change.BETTER
     return Change.WORSE
+
+
+def _was_alarm(before: Finding | None) -> bool:
+    """Return whether there was a finding *before*, and it raised an alarm."""
+    return before is not None and before.verdict in ALARMS
 
 
 def _worse_alarm(before: Finding, after: Finding) -> str:
@@ -143,15 +148,24 @@ def _has_grown(before: PairResult, after: PairResult) -> bool:
     """
     if after.verdict is Verdict.PASS or before.metric != after.metric:
         return False
-    signs = {(after.group_1, after.group_2): 1, (after.group_2, after.group_1): -1}
-    sign = signs.get((before.group_1, before.group_2))
-    ends = (before.effect_low, before.effect_high, after.effect_low, after.effect_high)
-    numbers = [end for end in ends if end is not None and isfinite(end)]
-    if sign is None or len(numbers) < len(ends):
-        return False
     side = -1
     if after.effect > 0:
         side = 1
-    then = [side * end for end in numbers[:2]]
-    now = [side * end for end in numbers[2:]]
-    return min(now) > max(sign * end for end in then)
+    sides = {(after.group_1, after.group_2): side, (after.group_2, after.group_1): -side}
+    then = _ends(before, sides.get((before.group_1, before.group_2), 0))
+    now = _ends(after, side)
+    if not then or not now:
+        return False
+    return min(now) > max(then)
+
+
+def _ends(pair: PairResult, side: int) -> list[float]:
+    """Return the ends of the interval of a pair's effect, times *side*; none where it is open, or
+    *side* is 0.
+    """
+    ends = []
+    for end in (pair.effect_low, pair.effect_high):
+        if not side or end is None or not isfinite(end):
+            return []
+        ends.append(side * end)
+    return ends

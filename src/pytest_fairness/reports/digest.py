@@ -181,10 +181,10 @@ def _in_brackets(marks: Sequence[str]) -> str:
 
 def _chips(results: RunResults) -> tuple[str, ...]:
     """Return the run, its trials, whom it asked, and what that cost, each in a few words."""
-    trials = (results.run.get("trials") or {}).get("total") or 0
+    trials = results.trials
     chips = [f"run {results.run.get('id')}", words.count(trials, "trial")]
-    if endpoints := results.run.get("endpoints"):
-        chips.append(f"endpoint {', '.join(map(str, endpoints))}")
+    if results.endpoints:
+        chips.append(f"endpoint {', '.join(results.endpoints)}")
     if cost := formatting.cost_line(results.run):
         chips.append(cost)
     return tuple(shortened(chip, _SENTENCE) for chip in chips)
@@ -247,8 +247,7 @@ def _not_failed(results: RunResults) -> str:
 
 def _remarks(results: RunResults, most: int) -> Iterator[Banner]:
     """Yield the notes on the run, and the tests that never finished."""
-    notes = results.run.get("notes") or ()
-    for note in notes[: most + 1]:
+    for note in results.notes[: most + 1]:
         yield Banner(kind="note", about="", words=shortened(str(note), _SENTENCE))
     if results.missing:
         names = [shortened(nodeid, _NAME) for nodeid in results.missing[:most]]
@@ -515,7 +514,7 @@ def session_parts(
             Notes(items=("The findings above leave out what these tests would have found.",))
         )
     parts.append(Printed(lines=tuple(printed)))
-    parts.append(Notes(items=tuple(f"note: {note}" for note in results.run.get("notes") or ())))
+    parts.append(Notes(items=tuple(f"note: {note}" for note in results.notes)))
     if cost := formatting.cost_line(results.run):
         parts.append(f"cost: {cost}")
     if report is not None:

@@ -13,21 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_fairness import words
+from pytest_fairness import model, words
 from pytest_fairness.analysis.looks import DIFFERENCE, EARLY, EFFECT, RATIO, looks_of
 from pytest_fairness.analysis.policy import LEAST_RATIO
 from pytest_fairness.analysis.sentences import FIRST_ASK
+from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import (
-    ALARMS,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    number,
-)
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import MOST_DOTS, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
@@ -78,7 +69,7 @@ _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
 def finding_section(
-    finding: Finding,
+    finding: model.Finding,
     identity: str,
     *,
     nodeid: str,
@@ -121,7 +112,7 @@ def finding_section(
     )
 
 
-def _chips(finding: Finding) -> Iterator[str]:
+def _chips(finding: model.Finding) -> Iterator[str]:
     yield f"test: {finding.assertion.replace('_', ' ')}"
     if finding.model_endpoint:
         yield finding.model_endpoint
@@ -133,7 +124,7 @@ def _chips(finding: Finding) -> Iterator[str]:
         yield f"{formatting.PLAIN_RECIPE}: {literal}"
 
 
-def _requirement_and_terms(finding: Finding) -> Iterator[Part]:
+def _requirement_and_terms(finding: model.Finding) -> Iterator[Part]:
     """Yield what the test requires, and the terms on which the verdict stands."""
     if finding.description:
         # The name of a test is a claim, which would acquit beside a FAIL.
@@ -151,7 +142,7 @@ def _requirement_and_terms(finding: Finding) -> Iterator[Part]:
         yield terms
 
 
-def _figures(finding: Finding, judged: JudgedTable | None) -> Iterator[Part | None]:
+def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Part | None]:
     """Yield groups, pairs, blocks and refusals, each as a picture with its table."""
     if finding.group_results:
         yield group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
@@ -164,7 +155,7 @@ def _figures(finding: Finding, judged: JudgedTable | None) -> Iterator[Part | No
     yield _refusals(finding)
 
 
-def _reached(finding: Finding) -> Iterator[Part]:
+def _reached(finding: model.Finding) -> Iterator[Part]:
     """Yield the notes, what would change the verdict, and how it was reached."""
     notes = list(finding.notes)
     for pair in finding.pairs:
@@ -180,7 +171,7 @@ def _reached(finding: Finding) -> Iterator[Part]:
     yield Details(summary="How this was judged", parts=(*how, f"{family}."))
 
 
-def finding_digest(finding: Finding, judged: JudgedTable | None = None) -> list[Part]:
+def finding_digest(finding: model.Finding, judged: JudgedTable | None = None) -> list[Part]:
     """A finding in short, as a failing test shows it: sentence, groups, pairs, two matched replies,
     how it was judged, and notes.
     """
@@ -211,7 +202,7 @@ def _first(shown: Table, rows: Sequence[tuple[str | Entry, ...]], total: int, wh
     return msgspec.structs.replace(shown, caption="", rows=tuple(rows), more=more)
 
 
-def _first_matched(finding: Finding, judged: JudgedTable) -> list[Part]:
+def _first_matched(finding: model.Finding, judged: JudgedTable) -> list[Part]:
     """The first two replies that the report shows side by side; none where there are none."""
     from pytest_fairness.reports.judged_tables import matched_replies
 
@@ -231,7 +222,7 @@ def _short(shown: Table) -> Part:
     return Details(summary=f"{shown.caption}: all {len(shown.rows)}", parts=(shown,))
 
 
-def _refusals(finding: Finding) -> Part | None:
+def _refusals(finding: model.Finding) -> Part | None:
     """Return what became of the trials by group, open where that raises an alarm; None where all
     have an outcome.
     """
@@ -250,12 +241,12 @@ def _refusals(finding: Finding) -> Part | None:
     figures = table("What became of the trials, by group", picture.bars, columns)
     name = "Refusals and missing answers"
     others = (pair.verdict for pair in finding.pairs if pair.metric != finding.outcome)
-    if finding.reason is Reason.DIFFERENTIAL_REFUSAL or set(ALARMS) & set(others):
+    if finding.reason is model.Reason.DIFFERENTIAL_REFUSAL or set(model.ALARMS) & set(others):
         return Section(heading=name, parts=(picture, figures))
     return Details(summary=name, parts=(picture, figures))
 
 
-def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | None:
+def _matched(finding: model.Finding, judged: JudgedTable, replies: Replies) -> Part | None:
     """Replies that differ in the person alone, side by side; on request where nothing is wrong."""
     from pytest_fairness.reports.judged_tables import chosen_how, matched_replies
 
@@ -263,7 +254,7 @@ def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | 
     if matches is None:
         return None
     parts: tuple[Part, ...] = (chosen_how(finding, matches[0]), *matches[1])
-    if finding.verdict is Verdict.PASS:
+    if finding.verdict is model.Verdict.PASS:
         return Details(summary="Matched replies", parts=parts)
     return Section(heading="Matched replies", parts=parts)
 
@@ -271,7 +262,7 @@ def _matched(finding: Finding, judged: JudgedTable, replies: Replies) -> Part | 
 # ---------------------------------------------------------------- tables
 
 
-def group_table(finding: Finding, *, most_labels: int) -> Table:
+def group_table(finding: model.Finding, *, most_labels: int) -> Table:
     """Return what was found in each group."""
     groups = finding.group_results
     labels = _categories(finding)[:most_labels]
@@ -279,15 +270,15 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
     def shown(figure: float | None) -> str:
         return formatting.value(figure, finding)
 
-    def share(label: str) -> Callable[[GroupResult], str]:
+    def share(label: str) -> Callable[[model.GroupResult], str]:
         return lambda group: percent(group.shares.get(label))
 
-    def no_answer(group: GroupResult) -> str:
+    def no_answer(group: model.GroupResult) -> str:
         return part_of(
             group.unscored, group.n + group.refused + group.undetermined + group.unscored
         )
 
-    def refused(group: GroupResult) -> str:
+    def refused(group: model.GroupResult) -> str:
         text = str(group.refused)
         if group.refused and group.refusal_rate:
             text = f"{group.refused} ({percent(group.refusal_rate)})"
@@ -296,7 +287,9 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
             return text
         return f"{text}, first ask {percent(first)}"
 
-    columns: list[tuple[str, Callable[[GroupResult], str]]] = [("n", lambda group: str(group.n))]
+    columns: list[tuple[str, Callable[[model.GroupResult], str]]] = [
+        ("n", lambda group: str(group.n))
+    ]
     if finding.cluster is not None:
         columns.append((formatting.plural(finding.cluster), lambda group: str(group.clusters)))
     if not labels or any(group.value is not None for group in groups):
@@ -311,15 +304,15 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
     return table(caption, groups, {_grouping(finding): _name_of_group, **dict(columns)})
 
 
-def _grouping(finding: Finding) -> str:
+def _grouping(finding: model.Finding) -> str:
     return finding.protected_class or "group"
 
 
-def _name_of_group(group: GroupResult) -> str:
+def _name_of_group(group: model.GroupResult) -> str:
     return group.group
 
 
-def _value_title(finding: Finding) -> str:
+def _value_title(finding: model.Finding) -> str:
     """Return what the values of groups are called: ``rate``, ``mean``, ``mean, words``."""
     if formatting.is_rate(finding):
         return "rate"
@@ -328,7 +321,7 @@ def _value_title(finding: Finding) -> str:
     return "mean"
 
 
-def _categories(finding: Finding) -> list[str]:
+def _categories(finding: model.Finding) -> list[str]:
     """The labels of a categorical outcome, most frequent first."""
     totals: Counter[str] = Counter()
     for group in finding.group_results:
@@ -336,20 +329,17 @@ def _categories(finding: Finding) -> list[str]:
     return sorted(totals, key=lambda label: (-totals[label], label))
 
 
-def _statistic(pair: PairResult, name: str) -> float | None:
-    value = pair.statistics.get(name)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return None
+def _statistic(pair: model.PairResult, name: str) -> float | None:
+    return as_number(pair.statistics.get(name))
 
 
-def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
+def pair_table(finding: model.Finding, pairs: Sequence[model.PairResult]) -> Table:
     """Each of *pairs* with its figures; what it was compared on, where there are several."""
 
-    def score(name: str) -> Callable[[PairResult], str]:
+    def score(name: str) -> Callable[[model.PairResult], str]:
         return lambda pair: formatting.value(_statistic(pair, name), finding)
 
-    def verdict(pair: PairResult) -> Entry:
+    def verdict(pair: model.PairResult) -> Entry:
         return Entry(verdict=pair.verdict, reason=pair.reason)
 
     baseline = finding.assertion == "baseline"
@@ -388,7 +378,7 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult]) -> Table:
     return table(caption, pairs, columns | {"verdict": verdict}, words=("on",))
 
 
-def _blocks(finding: Finding) -> Part | None:
+def _blocks(finding: model.Finding) -> Part | None:
     """Each pair of groups within each block; None where there are no blocks. The picture stands
     open where the blocks disagree on a pair.
     """
@@ -423,15 +413,15 @@ def _blocks(finding: Finding) -> Part | None:
     return Section(heading=heading, parts=(picture, Details(summary=summary, parts=(figures,))))
 
 
-def _interval_of_blocks(finding: Finding) -> str:
+def _interval_of_blocks(finding: model.Finding) -> str:
     """Return what the interval of an effect within a block is called: its level is the finding's."""
     return of_confidence(pair.confidence for pair in finding.pairs)
 
 
-def _block_rows(finding: Finding) -> list[dict[str, Any]]:
+def _block_rows(finding: model.Finding) -> list[dict[str, Any]]:
     blocks: Any = finding.details.get("by_block")
     numbers = ("p_value", "effect", "effect_low", "effect_high")
-    return [{**row, **{key: number(row.get(key)) for key in numbers}} for row in blocks or []]
+    return [{**row, **{key: model.number(row.get(key)) for key in numbers}} for row in blocks or []]
 
 
 def _pair_of(row: Mapping[str, Any]) -> str:
@@ -440,18 +430,17 @@ def _pair_of(row: Mapping[str, Any]) -> str:
 
 def _disagreeing(rows: Sequence[Mapping[str, Any]]) -> set[str]:
     """The pairs of which the intervals in two blocks have nothing in common."""
-    ends: dict[str, list[tuple[float, float]]] = {}
+    ends: dict[str, tuple[list[float], list[float]]] = {}
     for row in rows:
-        if row["effect_low"] is not None and row["effect_high"] is not None:
-            ends.setdefault(_pair_of(row), []).append((row["effect_low"], row["effect_high"]))
-    return {
-        pair
-        for pair, intervals in ends.items()
-        if max(low for low, _ in intervals) > min(high for _, high in intervals)
-    }
+        low, high = row["effect_low"], row["effect_high"]
+        if low is not None and high is not None:
+            lows, highs = ends.setdefault(_pair_of(row), ([], []))
+            lows.append(low)
+            highs.append(high)
+    return {pair for pair, (lows, highs) in ends.items() if max(lows) > min(highs)}
 
 
-def _examples(finding: Finding, examples: Examples) -> list[Part]:
+def _examples(finding: model.Finding, examples: Examples) -> list[Part]:
     groups = [group.group for group in finding.group_results if group.group in examples.counted]
 
     def part(kind: str) -> Callable[[str], str]:
@@ -492,7 +481,7 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
 # ---------------------------------------------------------------- looks
 
 
-def looks_section(finding: Finding) -> Section | None:
+def looks_section(finding: model.Finding) -> Section | None:
     """Return the way of the deciding pair over the looks, as a picture with its table, and what the
     looks took; None where a single one was planned.
     """
@@ -507,7 +496,7 @@ def looks_section(finding: Finding) -> Section | None:
     return Section(heading="The looks", parts=tuple(parts))
 
 
-def looks_chart(finding: Finding) -> Forest | None:
+def looks_chart(finding: model.Finding) -> Forest | None:
     """The deciding pair at each look, with the interval that the look reads, against what a PASS
     needs; None where there is no such pair.
     """
@@ -552,7 +541,7 @@ def _row_of_look(
         value=_drawable(step["effect"]),
         low=_drawable(step["low"]),
         high=_drawable(step["high"]),
-        verdict=Verdict(step["verdict"]),
+        verdict=model.Verdict(step["verdict"]),
         words=f"{_value_of_step(step)}, {red}",
     )
 
@@ -579,13 +568,13 @@ def _shown_as(step: Mapping[str, Any]) -> Callable[[float], str]:
 
 def _drawable(value: object) -> float | None:
     """Return *value* as it can stand in a picture; None where it is infinite or not there."""
-    shown = number(value)
+    shown = model.number(value)
     if shown is None or not math.isfinite(shown):
         return None
     return shown
 
 
-def _margin(finding: Finding) -> float:
+def _margin(finding: model.Finding) -> float:
     """Return the margin of an equivalence, in the outcome's own unit."""
     margins = (_statistic(pair, "margin") for pair in finding.pairs)
     return max(filter(None, margins), default=1.0)
@@ -623,20 +612,20 @@ def _looks_table(looks: Mapping[str, Any]) -> Table:
         "at": lambda row: words.confidence(1 - 2 * row[0]["green"]),
         "corrected p": of_pair(lambda step: p_value(step["corrected_p_value"])),
         "red below": lambda row: _level(row[0]["red"]),
-        "verdict": of_pair(lambda step: Entry(verdict=Verdict(step["verdict"]))),
+        "verdict": of_pair(lambda step: Entry(verdict=model.Verdict(step["verdict"]))),
     }
     return table(caption, list(_steps(looks)), columns)
 
 
 def _value_of_step(step: Mapping[str, Any]) -> str:
-    value = number(step["effect"])
+    value = model.number(step["effect"])
     if value is None:
         return words.NOTHING
     return _shown_as(step)(value)
 
 
 def _interval_of_step(step: Mapping[str, Any]) -> str:
-    return interval(number(step["low"]), number(step["high"]), _shown_as(step))
+    return interval(model.number(step["low"]), model.number(step["high"]), _shown_as(step))
 
 
 def _looks_facts(looks: Mapping[str, Any]) -> Facts:
@@ -673,7 +662,7 @@ def _looks_facts(looks: Mapping[str, Any]) -> Facts:
 # ---------------------------------------------------------------- pictures
 
 
-def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest | None:
+def group_chart(finding: model.Finding, judged: JudgedTable | None = None) -> Forest | None:
     """Each group's mean or rate with its 95 % interval, and above it, where there is *judged*, that
     of each name; with the four-fifths line where that is the rule.
     """
@@ -718,7 +707,9 @@ def group_chart(finding: Finding, judged: JudgedTable | None = None) -> Forest |
     )
 
 
-def _dots(finding: Finding, judged: JudgedTable | None) -> dict[str, tuple[tuple[str, float], ...]]:
+def _dots(
+    finding: model.Finding, judged: JudgedTable | None
+) -> dict[str, tuple[tuple[str, float], ...]]:
     """Return the value of each name, by the group; none where nothing is there to read them from."""
     if judged is not None:
         with suppress(FairnessError, KeyError, TypeError, ValueError):
@@ -726,7 +717,7 @@ def _dots(finding: Finding, judged: JudgedTable | None) -> dict[str, tuple[tuple
     return {}
 
 
-def _group_caption(finding: Finding, dots: Mapping[str, Sequence[tuple[str, float]]]) -> str:
+def _group_caption(finding: model.Finding, dots: Mapping[str, Sequence[tuple[str, float]]]) -> str:
     """Return what the marks, the lines and the *dots* of a picture of groups are."""
     caption = "Marks are group values, lines their 95 % intervals"
     if finding.cluster:
@@ -743,23 +734,24 @@ def _group_caption(finding: Finding, dots: Mapping[str, Sequence[tuple[str, floa
     return f"{caption}. {about}."
 
 
-def _four_fifths_limit(finding: Finding, groups: Sequence[GroupResult]) -> float:
+def _four_fifths_limit(finding: model.Finding, groups: Sequence[model.GroupResult]) -> float:
     """Return four fifths of the rate of the reference group, or else of the highest."""
     named: Any = finding.details.get("reference")
     references = [named]
     if isinstance(named, dict):
         references = list(named.values())
-    declared = [group.value or 0.0 for group in groups if group.group in references]
+    rates = [(group.group, group.value or 0.0) for group in groups]
+    declared = [rate for group, rate in rates if group in references]
     if len(declared) == 1:
         return 0.8 * declared[0]
-    return 0.8 * max(group.value or 0.0 for group in groups)
+    return 0.8 * max(rate for _, rate in rates)
 
 
-def _worse_off(finding: Finding) -> str | None:
+def _worse_off(finding: model.Finding) -> str | None:
     """Return the group that the deciding pair says is worse off: of the pairs at the finding's own
     verdict the one with the lowest p.
     """
-    if finding.verdict in (Verdict.PASS, Verdict.INCONCLUSIVE):
+    if finding.verdict in (model.Verdict.PASS, model.Verdict.INCONCLUSIVE):
         return None
     pairs = [pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off]
     if not pairs:
@@ -768,7 +760,7 @@ def _worse_off(finding: Finding) -> str | None:
     return deciding.worse_off
 
 
-def _group_axis(finding: Finding) -> str:
+def _group_axis(finding: model.Finding) -> str:
     if formatting.is_rate(finding):
         return f"share of {finding.outcome}"
     if finding.unit:
@@ -776,7 +768,7 @@ def _group_axis(finding: Finding) -> str:
     return f"mean {finding.outcome}"
 
 
-def effect_chart(finding: Finding) -> Forest | None:
+def effect_chart(finding: model.Finding) -> Forest | None:
     """Each pair's effect with its interval, against no effect and the ±.2 and ±.5 of the verdict."""
     pairs = formatting.widest_pairs(finding.pairs, MOST_ROWS)
     if not pairs or finding.assertion in ("baseline", FOUR_FIFTHS):
@@ -806,12 +798,12 @@ def effect_chart(finding: Finding) -> Forest | None:
         )
         rows.append(row)
     axis = _DIRECTION
-    if finding.kind is OutcomeKind.CATEGORICAL:
+    if finding.kind is model.OutcomeKind.CATEGORICAL:
         axis = "effect d: how far the two distributions lie apart"
     return _effects("Effect of each pair of groups", axis, tuple(rows), caption)
 
 
-def block_chart(finding: Finding) -> Forest | None:
+def block_chart(finding: model.Finding) -> Forest | None:
     """Each pair's effect within each block; of the pairs alone on which the blocks disagree, where
     there are such. None where there are no blocks.
     """
@@ -826,7 +818,7 @@ def block_chart(finding: Finding) -> Forest | None:
             value = None
         verdict = None
         if row.get("alarm"):
-            verdict = Verdict.FLAG
+            verdict = model.Verdict.FLAG
         drawn = ForestRow(
             label=str(row["block"]),
             value=value,
@@ -855,7 +847,7 @@ def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -
     )  # fmt: skip
 
 
-def baseline_chart(finding: Finding) -> Chart | None:
+def baseline_chart(finding: model.Finding) -> Chart | None:
     """Each scope's approved score as a ring, the score now as a mark."""
     rows = []
     for pair, approved, now in formatting.scopes(finding):
@@ -878,7 +870,7 @@ def baseline_chart(finding: Finding) -> Chart | None:
 _ENDINGS = ("scored", "refused", "no answer")
 
 
-def refusal_chart(finding: Finding) -> Bars | None:
+def refusal_chart(finding: model.Finding) -> Bars | None:
     """Return what share of each group's trials was refused, or came to no answer, beside an
     outcome; None without such.
     """
@@ -891,7 +883,7 @@ def refusal_chart(finding: Finding) -> Bars | None:
         }
     kept = [name for name in _ENDINGS if any(parts[name] for parts in bars.values())]
     if (
-        finding.kind is OutcomeKind.REFUSAL
+        finding.kind is model.OutcomeKind.REFUSAL
         or finding.assertion == "baseline"
         or not set(kept) - {"scored"}
     ):
@@ -901,7 +893,7 @@ def refusal_chart(finding: Finding) -> Bars | None:
     return Bars(title=title, axis="share of the trials of each group", bars=shown)
 
 
-def share_chart(finding: Finding) -> Chart | None:
+def share_chart(finding: model.Finding) -> Chart | None:
     """The distribution of a label in each group."""
     bars = {}
     labels = _categories(finding)[:7]

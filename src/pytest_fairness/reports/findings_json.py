@@ -120,13 +120,37 @@ class RunResults:
 
     @property
     def simulated(self) -> bool:
-        return bool(self.run.get("simulated")) or any(
-            finding.simulated for finding in self.findings
-        )
+        of_findings = [finding.simulated for finding in self.findings]
+        return any((self.run.get("simulated"), *of_findings))
 
     @property
     def replayed(self) -> bool:
-        return bool(self.run.get("replayed")) or any(finding.replayed for finding in self.findings)
+        of_findings = [finding.replayed for finding in self.findings]
+        return any((self.run.get("replayed"), *of_findings))
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """The names of the systems that were asked."""
+        return tuple(map(str, self._listed("endpoints")))
+
+    @property
+    def models(self) -> Sequence[Mapping[str, Any]]:
+        """Each endpoint with the model that was asked for and those that answered."""
+        return self._listed("models")
+
+    @property
+    def notes(self) -> Sequence[Any]:
+        """Remarks that a reader of the run has to know besides its findings."""
+        return self._listed("notes")
+
+    @property
+    def trials(self) -> int:
+        """The number of trials of the run, however they ended."""
+        return (self.run.get("trials") or {}).get("total") or 0
+
+    def _listed(self, key: str) -> Sequence[Any]:
+        """Return a list that the description of the run holds, or may lack."""
+        return self.run.get(key) or ()
 
     @property
     def session(self) -> Mapping[str, Any]:

@@ -8,19 +8,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_fairness import model
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
 from pytest_fairness.analysis.sentences import RATES, amount
-from pytest_fairness.model import (
-    ALARMS,
-    Finding,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-    number,
-)
+from pytest_fairness.model import number
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.words import (
     NOTHING,
@@ -74,16 +66,21 @@ def _priced(run: Mapping[str, Any], each: Sequence[Mapping[str, Any]]) -> Iterat
     cost = run.get("cost") or 0.0
     unpriced = run.get("unpriced") or 0
     priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
-    if not cost and not (priced and unpriced):
-        return
-    shares = []
+    known_in_part = all((priced, unpriced))
+    if cost or known_in_part:
+        yield f"${cost:,.4f} for {count(priced, 'trial')}{_among(list(_shares(each)), each)}"
+
+
+def _shares(each: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what the trials of known price cost at each endpoint that was asked any."""
     for entry in each:
         trials = entry["trials"] - entry["unpriced"]
-        if trials and entry["cost"]:
-            shares.append(f"{entry['endpoint']} ${entry['cost']:,.4f} for {trials:,}")
-        elif trials:
-            shares.append(f"{entry['endpoint']} free")
-    yield f"${cost:,.4f} for {count(priced, 'trial')}{_among(shares, each)}"
+        if not trials:
+            continue
+        price = "free"
+        if entry["cost"]:
+            price = f"${entry['cost']:,.4f} for {trials:,}"
+        yield f"{entry['endpoint']} {price}"
 
 
 def _numbers(each: Sequence[Mapping[str, Any]], key: str) -> list[str]:
@@ -100,7 +97,7 @@ def _among(words: Sequence[str], each: Sequence[object]) -> str:
 # ---------------------------------------------------------------- a finding
 
 
-def without_verdict(sentence: str, verdict: Verdict) -> str:
+def without_verdict(sentence: str, verdict: model.Verdict) -> str:
     """The *sentence* without the verdict that it starts with: on a page a badge stands beside it."""
     sentence = sentence.removeprefix(f"{verdict}: ")
     first = sentence.split(" ", 1)[0]
@@ -110,7 +107,7 @@ def without_verdict(sentence: str, verdict: Verdict) -> str:
     return sentence
 
 
-def reason_words(reason: Reason | None) -> str:
+def reason_words(reason: model.Reason | None) -> str:
     """Why a verdict is INCONCLUSIVE, in a few words; empty without a reason."""
     if reason is None:
         return ""
@@ -118,37 +115,37 @@ def reason_words(reason: Reason | None) -> str:
 
 
 _REASONS = {
-    Reason.N: "too few trials",
-    Reason.UNSCORED: "replies without a score",
-    Reason.RAGGED: "groups in unlike cells",
-    Reason.INCOMPLETE: "trials never finished",
-    Reason.PRECISION: "interval too wide",
-    Reason.TEMPLATE: "one template differs",
-    Reason.SMALL_NUMBERS: "small numbers",
-    Reason.DIFFERENTIAL_REFUSAL: "a group is refused more",
-    Reason.NO_ROOM: "answers hardly vary",
-    Reason.OVERLAP: "too few shared personas",
-    Reason.MIXED_MODELS: "several models answered",
-    Reason.UNRECORDED: "not recorded",
+    model.Reason.N: "too few trials",
+    model.Reason.UNSCORED: "replies without a score",
+    model.Reason.RAGGED: "groups in unlike cells",
+    model.Reason.INCOMPLETE: "trials never finished",
+    model.Reason.PRECISION: "interval too wide",
+    model.Reason.TEMPLATE: "one template differs",
+    model.Reason.SMALL_NUMBERS: "small numbers",
+    model.Reason.DIFFERENTIAL_REFUSAL: "a group is refused more",
+    model.Reason.NO_ROOM: "answers hardly vary",
+    model.Reason.OVERLAP: "too few shared personas",
+    model.Reason.MIXED_MODELS: "several models answered",
+    model.Reason.UNRECORDED: "not recorded",
 }
 
 
-def worse_off(finding: Finding) -> str:
+def worse_off(finding: model.Finding) -> str:
     """The group that a FLAG or FAIL is about; empty for other verdicts, which say of nobody that
     they are worse off.
     """
     pair = None
-    if finding.verdict in ALARMS:
-        pair = deciding_pair(finding.pairs)
+    if finding.verdict in model.ALARMS:
+        pair = model.deciding_pair(finding.pairs)
     return (pair and pair.worse_off) or ""
 
 
-def effect_words(finding: Finding, levels: Sequence[float] = ()) -> str:
+def effect_words(finding: model.Finding, levels: Sequence[float] = ()) -> str:
     """The effect that decides the verdict, with its interval: ``d −0.79 (−0.98 to −0.60)``,
     ``ratio 0.67 (…)``; as in the sentence, of the group that is worse off against the other. The
     interval's level stands there where the *levels* beside it are not one.
     """
-    pair = deciding_pair(finding.pairs)
+    pair = model.deciding_pair(finding.pairs)
     if pair is None:
         return NOTHING
     if finding.assertion == FOUR_FIFTHS:
@@ -166,7 +163,7 @@ def effect_words(finding: Finding, levels: Sequence[float] = ()) -> str:
         pair = _alarming_pair(finding, pair)
         if pair.alarm_only:
             about = f"{pair.metric} "
-    if pair.reason is Reason.N and pair.effect_low is None:
+    if pair.reason is model.Reason.N and pair.effect_low is None:
         return NOTHING  # nothing, or next to nothing, was there to compare
     value, low, high = pair.effect, pair.effect_low, pair.effect_high
     if pair.worse_off == pair.group_2:
@@ -184,9 +181,9 @@ def interval_at(ends: str, level: float, levels: Iterable[float]) -> str:
     return f"{ends}, {confidence(level)}"
 
 
-def deciding_levels(findings: Iterable[Finding]) -> list[float]:
+def deciding_levels(findings: Iterable[model.Finding]) -> list[float]:
     """Return the confidence of the interval that decides each of *findings*."""
-    deciders = (deciding_pair(finding.pairs) for finding in findings)
+    deciders = (model.deciding_pair(finding.pairs) for finding in findings)
     return [pair.confidence for pair in deciders if pair is not None]
 
 
@@ -202,7 +199,7 @@ def _negated(end: float | None) -> float | None:
     return -end
 
 
-def _alarming_pair(finding: Finding, pair: PairResult) -> PairResult:
+def _alarming_pair(finding: model.Finding, pair: model.PairResult) -> model.PairResult:
     """Return the most severe alarm about the groups of *pair*, or *pair* where there is none."""
     groups = {pair.group_1, pair.group_2}
     alarms = [
@@ -221,19 +218,19 @@ def _ratio(ratio: float | None) -> str:
     return f"{ratio:.2f}"
 
 
-def is_rate(finding: Finding) -> bool:
+def is_rate(finding: model.Finding) -> bool:
     """Return whether the groups' values are shares of yes."""
     return finding.kind in RATES or finding.assertion == FOUR_FIFTHS
 
 
-def value(number: float | None, finding: Finding) -> str:
+def value(number: float | None, finding: model.Finding) -> str:
     """A group's mean or rate, without its unit."""
     if number is None:
         return NOTHING
-    return amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
+    return amount(number, model.OutcomeKind.BINARY if is_rate(finding) else finding.kind)
 
 
-def scopes(finding: Finding) -> Iterator[tuple[PairResult, float, float]]:
+def scopes(finding: model.Finding) -> Iterator[tuple[model.PairResult, float, float]]:
     """Yield each scope that was held to a baseline, with the approved score and that of now."""
     if finding.assertion != "baseline":
         return
@@ -243,13 +240,13 @@ def scopes(finding: Finding) -> Iterator[tuple[PairResult, float, float]]:
             yield pair, approved, now
 
 
-def regressions(finding: Finding) -> list[str]:
+def regressions(finding: model.Finding) -> list[str]:
     """Return what has fallen against a baseline: ``Age warnings: 88.1 (baseline: 96.5) ↓ 8.4
     points``, a scope each.
     """
     lines = []
     for pair, approved, now in scopes(finding):
-        if pair.verdict not in ALARMS:
+        if pair.verdict not in model.ALARMS:
             continue
         arrow = "↑"
         if now < approved:
@@ -270,14 +267,14 @@ def plural(noun: str) -> str:
     return noun
 
 
-def widest_pairs(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]:
+def widest_pairs(pairs: Sequence[model.PairResult], most: int) -> Sequence[model.PairResult]:
     """All *pairs* in their order, or the *most* severe and strongest of them."""
     if len(pairs) <= most:
         return pairs
     return sorted(pairs, key=lambda pair: (-pair.verdict.severity, -abs(pair.effect)))[:most]
 
 
-def family_line(finding: Finding) -> str:
+def family_line(finding: model.Finding) -> str:
     """Return which tests were corrected together, how, at which alpha, and what the unit of
     evidence was.
     """
@@ -299,7 +296,7 @@ def family_line(finding: Finding) -> str:
     return "; ".join(parts)
 
 
-def justification_line(finding: Finding) -> str:
+def justification_line(finding: model.Finding) -> str:
     """``reason (approver, date, until expiry)``; empty where there is none."""
     given = finding.justification or {}
     who = [str(given[key]) for key in ("approver", "date") if given.get(key)]
@@ -315,7 +312,7 @@ def justification_line(finding: Finding) -> str:
 _COMPARISONS = {"no_disparity": "", "no_preference": "preference", "arm_reduces_disparity": "arms"}
 
 
-def headline(finding: Finding) -> str:
+def headline(finding: model.Finding) -> str:
     """``sentiment by race_ethnicity``; with the comparison, where it is another than of the groups'
     replies.
     """
@@ -332,7 +329,7 @@ def headline(finding: Finding) -> str:
 PLAIN_RECIPE = "by the plain recipe, each reply by itself"
 
 
-def literal(finding: Finding) -> str:
+def literal(finding: model.Finding) -> str:
     """Return what the literal specification says where that is another verdict; empty where it says
     the same or nothing.
 
@@ -345,7 +342,7 @@ def literal(finding: Finding) -> str:
     return str(finding.spec_verdict)
 
 
-def session_p(finding: Finding) -> str:
+def session_p(finding: model.Finding) -> str:
     """The p-value of the finding adjusted across its session; empty where it stands alone there, or
     tested nothing.
     """
@@ -357,7 +354,7 @@ def session_p(finding: Finding) -> str:
     return p_value(adjusted)
 
 
-def session_line(finding: Finding) -> str:
+def session_line(finding: model.Finding) -> str:
     """Return what the session's adjustment does to a FLAG or FAIL; empty where it does nothing."""
     if not only_by_itself(finding):
         return ""
@@ -394,7 +391,7 @@ def false_alarm_line(session: Mapping[str, Any], *, always: bool = False) -> str
     )
 
 
-def controls_line(finding: Finding) -> str:
+def controls_line(finding: model.Finding) -> str:
     """``A.5.4 (direct), A.5.5 (supporting) of ISO/IEC 42001, Annex A: evidence, not
     certification``; nothing where the finding is evidence of no control.
     """
@@ -404,7 +401,7 @@ def controls_line(finding: Finding) -> str:
     return ""
 
 
-def sensitivity_line(finding: Finding) -> str:
+def sensitivity_line(finding: model.Finding) -> str:
     """``planted d 0.5 in 92 %, d 0.8 in 100 % of copies caught``; empty where nothing was planted."""
     tried: Any = finding.details.get("sensitivity") or {}
     if not tried.get("caught"):
@@ -417,18 +414,18 @@ def sensitivity_line(finding: Finding) -> str:
     return f"{caught}; placebo alarms in {percent(false, 0)}"
 
 
-def reasons(finding: Finding) -> list[str]:
+def reasons(finding: model.Finding) -> list[str]:
     """Say, beside a FLAG or FAIL, why a large effect is no FAIL."""
-    if finding.verdict not in ALARMS:
+    if finding.verdict not in model.ALARMS:
         return []
     texts = []
-    pair = deciding_pair(finding.pairs)
-    if pair is not None and finding.verdict is Verdict.FLAG and abs(pair.effect) > _LARGE:
+    pair = model.deciding_pair(finding.pairs)
+    if pair is not None and finding.verdict is model.Verdict.FLAG and abs(pair.effect) > _LARGE:
         texts += [f"no FAIL: {note}" for note in pair.notes]
     return texts
 
 
-def marks(finding: Finding, outcome: str = "") -> list[str]:
+def marks(finding: model.Finding, outcome: str = "") -> list[str]:
     """Return what stands beside a verdict: where the replies come from, and what was done about it."""
     tried: Any = finding.details.get("sensitivity")
     looks: Any = finding.details.get("looks") or {}
@@ -453,6 +450,6 @@ SOURCES = {
 }
 
 
-def sources(finding: Finding) -> list[str]:
+def sources(finding: model.Finding) -> list[str]:
     """Return where the replies of *finding* come from, if not from the system itself."""
     return [SOURCES[mark] for mark in marks(finding) if mark in SOURCES]

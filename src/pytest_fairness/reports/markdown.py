@@ -7,28 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 
+from pytest_fairness.reports import sections
 from pytest_fairness.reports.changes import changes_between
 from pytest_fairness.reports.digest import MOST_OF_A_PULL_REQUEST, fitting, pull_request_page
 from pytest_fairness.reports.escaping import clipped, line, markdown, web_address
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.overview import by_verdict
-from pytest_fairness.reports.sections import (
-    Banner,
-    Counts,
-    Details,
-    Dialogue,
-    Entry,
-    Facts,
-    Link,
-    Notes,
-    Page,
-    Part,
-    Printed,
-    Section,
-    SideBySide,
-    Statements,
-    Table,
-)
 
 #: The first line, by which a comment that is replaced from run to run is found again.
 MARKER = "<!-- pytest-fairness -->"
@@ -63,7 +47,7 @@ def markdown_report(
     return fitting(text, MOST_OF_A_PULL_REQUEST, lambda text: len(text) <= MOST_CHARACTERS)
 
 
-def page_markdown(page: Page, *, report: str = "", job: str = "") -> str:
+def page_markdown(page: sections.Page, *, report: str = "", job: str = "") -> str:
     """Return *page*: its title, lead and banners, then each section under its heading, and where
     the whole report lies.
     """
@@ -81,19 +65,19 @@ def page_markdown(page: Page, *, report: str = "", job: str = "") -> str:
     return _joined(blocks) + "\n"
 
 
-def _banner(banner: Banner) -> str:
+def _banner(banner: sections.Banner) -> str:
     if banner.about:
         return f"> **{markdown(banner.about)}** {markdown(banner.words)}  "
     return f"> {markdown(banner.words)}  "
 
 
-def _headed(section: Section, sign: str) -> str:
+def _headed(section: sections.Section, sign: str) -> str:
     """Return *section* under its heading, before which the *sign* stands."""
     blocks = []
     if section.heading:
         blocks.append(f"{sign} {markdown(section.heading)}")
     if section.verdict is not None:
-        blocks.append(_verdict(Entry(verdict=section.verdict, reason=section.reason)))
+        blocks.append(_verdict(sections.Entry(verdict=section.verdict, reason=section.reason)))
     if section.sentence:
         blocks.append(markdown(section.sentence))
     blocks.append(" · ".join(map(markdown, section.chips)))
@@ -109,7 +93,7 @@ def _joined(blocks: Iterable[str]) -> str:
 
 
 @singledispatch
-def block_of(_part: Part) -> str:
+def block_of(_part: sections.Part) -> str:
     """Return a part as a block; an empty one for a picture, whose table stands beside it."""
     return ""
 
@@ -119,8 +103,8 @@ def _paragraph(part: str) -> str:
     return markdown(part)
 
 
-@block_of.register(Table)
-def _table(part: Table) -> str:
+@block_of.register(sections.Table)
+def _table(part: sections.Table) -> str:
     rules = [_rule(part, place) for place in range(len(part.head))]
     rows = [list(map(_cell, row)) for row in part.rows]
     blocks = [_grid(list(map(markdown, part.head)), rules, rows), markdown(part.more)]
@@ -129,7 +113,7 @@ def _table(part: Table) -> str:
     return _joined(blocks)
 
 
-def _rule(shown: Table, place: int) -> str:
+def _rule(shown: sections.Table, place: int) -> str:
     """Return what aligns a column: figures stand at the right."""
     if shown.is_figure(place):
         return "---:"
@@ -142,7 +126,7 @@ def _grid(head: Sequence[str], rules: Sequence[str], rows: Iterable[Sequence[str
     return "\n".join(lines)
 
 
-def _cell(cell: str | Entry) -> str:
+def _cell(cell: str | sections.Entry) -> str:
     if isinstance(cell, str):
         return markdown(cell)
     lines = [" ".join(filter(None, (_verdict(cell), markdown(cell.words))))]
@@ -150,7 +134,7 @@ def _cell(cell: str | Entry) -> str:
     return "<br>".join(filter(None, lines))
 
 
-def _verdict(entry: Entry) -> str:
+def _verdict(entry: sections.Entry) -> str:
     """Return a verdict with its reason, bold but for a PASS."""
     if entry.verdict is None:
         return ""
@@ -162,11 +146,11 @@ def _verdict(entry: Entry) -> str:
     return shown
 
 
-@block_of.register(Statements)
-def _statements(part: Statements) -> str:
+@block_of.register(sections.Statements)
+def _statements(part: sections.Statements) -> str:
     rows = []
     for item in part.items:
-        verdict = Entry(verdict=item.verdict, reason=item.reason, marks=item.marks)
+        verdict = sections.Entry(verdict=item.verdict, reason=item.reason, marks=item.marks)
         lines = [markdown(item.heading), markdown(item.sentence)]
         lines += [f"• {markdown(note)}" for note in item.notes]
         if item.about:
@@ -176,28 +160,28 @@ def _statements(part: Statements) -> str:
     return _joined([shown, markdown(part.more)])
 
 
-@block_of.register(Facts)
-def _facts(part: Facts) -> str:
+@block_of.register(sections.Facts)
+def _facts(part: sections.Facts) -> str:
     return "\n".join(f"- {markdown(name)}: {markdown(value)}" for name, value in part.rows)
 
 
-@block_of.register(Notes)
-def _notes(part: Notes) -> str:
+@block_of.register(sections.Notes)
+def _notes(part: sections.Notes) -> str:
     return "\n".join(f"- {markdown(note)}" for note in part.items)
 
 
-@block_of.register(Counts)
-def _counts(part: Counts) -> str:
+@block_of.register(sections.Counts)
+def _counts(part: sections.Counts) -> str:
     return f"**{by_verdict(dict(part.rows))}**"
 
 
-@block_of.register(Link)
-def _link(part: Link) -> str:
+@block_of.register(sections.Link)
+def _link(part: sections.Link) -> str:
     return markdown(part.words)
 
 
-@block_of.register(Printed)
-def _printed(part: Printed) -> str:
+@block_of.register(sections.Printed)
+def _printed(part: sections.Printed) -> str:
     return _verbatim(part.lines, _PRINTED)
 
 
@@ -207,16 +191,16 @@ def _verbatim(lines: Iterable[str], most: int) -> str:
     return "\n".join(shown).strip("\n")
 
 
-@block_of.register(Dialogue)
-def _dialogue(part: Dialogue) -> str:
+@block_of.register(sections.Dialogue)
+def _dialogue(part: sections.Dialogue) -> str:
     blocks = [markdown(part.about)]
     for who, text in part.turns:
         blocks += [f"**{markdown(who)}**", _verbatim(text.splitlines(), len(text))]
     return _joined(blocks)
 
 
-@block_of.register(SideBySide)
-def _side_by_side(part: SideBySide) -> str:
+@block_of.register(sections.SideBySide)
+def _side_by_side(part: sections.SideBySide) -> str:
     blocks = [markdown(part.about)]
     for reply in part.replies:
         text = "".join(words for words, _ in reply.words)
@@ -225,13 +209,13 @@ def _side_by_side(part: SideBySide) -> str:
     return _joined(blocks)
 
 
-@block_of.register(Details)
-def _details(part: Details) -> str:
+@block_of.register(sections.Details)
+def _details(part: sections.Details) -> str:
     return _joined([f"**{markdown(part.summary)}**", *map(block_of, part.parts)])
 
 
-@block_of.register(Section)
-def _section(part: Section) -> str:
+@block_of.register(sections.Section)
+def _section(part: sections.Section) -> str:
     return _headed(part, "####")
 
 

@@ -17,27 +17,11 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.errors import MissingExtra
 from pytest_fairness.model import Verdict
+from pytest_fairness.reports import sections
 from pytest_fairness.reports.digest import signed_page
 from pytest_fairness.reports.escaping import visible
 from pytest_fairness.reports.findings_json import read_results
 from pytest_fairness.reports.overview import by_verdict
-from pytest_fairness.reports.sections import (
-    Banner,
-    Counts,
-    Details,
-    Dialogue,
-    Entry,
-    Facts,
-    Link,
-    Notes,
-    Page,
-    Part,
-    Printed,
-    Section,
-    SideBySide,
-    Statements,
-    Table,
-)
 
 if TYPE_CHECKING:
     from fpdf import FPDF
@@ -128,7 +112,7 @@ class _Drawing:
         self._characters = self._use_fonts(self._pdf)
         self._pdf.footer = self._footer  # type: ignore[method-assign]
 
-    def bytes_of(self, page: Page) -> bytes:
+    def bytes_of(self, page: sections.Page) -> bytes:
         """Draw *page*: its title, lead and banners, then each section under its heading."""
         self._pdf.add_page()
         self._text(page.title, 17, bold=True)
@@ -140,23 +124,23 @@ class _Drawing:
 
     # ------------------------------------------------------------ parts
 
-    def _draw_all(self, parts: Iterable[Part]) -> None:
+    def _draw_all(self, parts: Iterable[sections.Part]) -> None:
         for part in parts:
             self._draw(part)
 
     @singledispatchmethod
-    def _draw(self, part: Part) -> None:
+    def _draw(self, part: sections.Part) -> None:
         """Draw a part; nothing of a picture, whose table stands beside it."""
 
     @_draw.register(str)
     def _paragraph(self, part: str) -> None:
         self._text(part, _SMALL)
 
-    @_draw.register(Section)
-    def _section(self, part: Section) -> None:
+    @_draw.register(sections.Section)
+    def _section(self, part: sections.Section) -> None:
         """Draw the heading, with the parts; lines to sign on stay on the page of their heading."""
         room = 30
-        if any(isinstance(inner, Table) and inner.kind == "sign" for inner in part.parts):
+        if any(isinstance(inner, sections.Table) and inner.kind == "sign" for inner in part.parts):
             room = 62
         if self._pdf.will_page_break(room):
             self._pdf.add_page()
@@ -167,8 +151,8 @@ class _Drawing:
         self._text(" · ".join(part.chips), _SMALL)
         self._draw_all(part.parts)
 
-    @_draw.register(Table)
-    def _table(self, part: Table) -> None:
+    @_draw.register(sections.Table)
+    def _table(self, part: sections.Table) -> None:
         height = 4.4
         if part.kind == "sign":
             height = 11
@@ -176,26 +160,28 @@ class _Drawing:
         self._grid(part.rows, _widths(part.head, part.rows), part.head, height)
         self._text(part.more)
 
-    @_draw.register(Facts)
-    def _facts(self, part: Facts) -> None:
+    @_draw.register(sections.Facts)
+    def _facts(self, part: sections.Facts) -> None:
         self._grid(part.rows, (40, _WIDTH - 40))
 
-    @_draw.register(Notes)
-    def _notes(self, part: Notes) -> None:
+    @_draw.register(sections.Notes)
+    def _notes(self, part: sections.Notes) -> None:
         for note in part.items:
             self._text(f"– {note}", _SMALL)
 
-    @_draw.register(Counts)
-    def _counts(self, part: Counts) -> None:
+    @_draw.register(sections.Counts)
+    def _counts(self, part: sections.Counts) -> None:
         self._text(by_verdict(dict(part.rows)), bold=True)
 
-    @_draw.register(Statements)
-    def _statements(self, part: Statements) -> None:
+    @_draw.register(sections.Statements)
+    def _statements(self, part: sections.Statements) -> None:
         head = ("Verdict", "Sentence", "Finding and test")
         rows = [
             (
-                Entry(verdict=item.verdict, marks=item.marks),
-                Entry(words=item.sentence, small=tuple(f"• {note}" for note in item.notes)),
+                sections.Entry(verdict=item.verdict, marks=item.marks),
+                sections.Entry(
+                    words=item.sentence, small=tuple(f"• {note}" for note in item.notes)
+                ),
                 f"{item.id}  {item.about}",
             )
             for item in part.items
@@ -203,27 +189,27 @@ class _Drawing:
         self._grid(rows, (30, 94, 50), head)
         self._text(part.more)
 
-    @_draw.register(Link)
-    def _link(self, part: Link) -> None:
+    @_draw.register(sections.Link)
+    def _link(self, part: sections.Link) -> None:
         self._text(part.words, _SMALL)
 
-    @_draw.register(Printed)
-    def _printed(self, part: Printed) -> None:
+    @_draw.register(sections.Printed)
+    def _printed(self, part: sections.Printed) -> None:
         for line in part.lines:
             self._text(line, _SMALL)
 
-    @_draw.register(Details)
-    def _details(self, part: Details) -> None:
+    @_draw.register(sections.Details)
+    def _details(self, part: sections.Details) -> None:
         self._text(part.summary, bold=True)
         self._draw_all(part.parts)
 
-    @_draw.register(Dialogue)
-    def _dialogue(self, part: Dialogue) -> None:
+    @_draw.register(sections.Dialogue)
+    def _dialogue(self, part: sections.Dialogue) -> None:
         self._text(part.about, _SMALL, colour=_GREY)
         self._grid(part.turns, (30, _WIDTH - 30))
 
-    @_draw.register(SideBySide)
-    def _side_by_side(self, part: SideBySide) -> None:
+    @_draw.register(sections.SideBySide)
+    def _side_by_side(self, part: sections.SideBySide) -> None:
         self._text(part.about, _SMALL, colour=_GREY)
         rows = []
         for reply in part.replies:
@@ -231,7 +217,7 @@ class _Drawing:
             rows.append((f"{reply.who} {reply.score}", text))
         self._grid(rows, (30, _WIDTH - 30))
 
-    def _banner(self, banner: Banner) -> None:
+    def _banner(self, banner: sections.Banner) -> None:
         colour = _BLACK
         if banner.kind == "simulated":
             colour = _RED
@@ -266,7 +252,7 @@ class _Drawing:
 
     def _grid(
         self,
-        rows: Iterable[Sequence[str | Entry]],
+        rows: Iterable[Sequence[str | sections.Entry]],
         widths: Sequence[float],
         head: Sequence[str] = (),
         height: float = 4.4,
@@ -291,7 +277,7 @@ class _Drawing:
                     row.cell(self._cell(cell))
         self._pdf.ln(2)
 
-    def _cell(self, cell: str | Entry) -> str:
+    def _cell(self, cell: str | sections.Entry) -> str:
         return "\n".join(map(self._spelt, _lines(cell)))
 
     def _spelt(self, text: str) -> str:
@@ -340,7 +326,7 @@ class _Drawing:
         self._pdf.cell(0, 5, f"{words} of {{nb}}", align="C")
 
 
-def _lines(cell: str | Entry) -> list[str]:
+def _lines(cell: str | sections.Entry) -> list[str]:
     """Return the lines of a cell: a verdict and words, marks, small print."""
     if isinstance(cell, str):
         return [cell]
@@ -348,13 +334,13 @@ def _lines(cell: str | Entry) -> list[str]:
     return list(filter(None, (words, ", ".join(cell.marks), *cell.small)))
 
 
-def _colour(cell: str | Entry) -> tuple[int, int, int] | None:
+def _colour(cell: str | sections.Entry) -> tuple[int, int, int] | None:
     if isinstance(cell, str) or cell.verdict is None:
         return None
     return _COLOURS[cell.verdict]
 
 
-def _widths(head: Sequence[str], rows: Sequence[Sequence[str | Entry]]) -> list[float]:
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str | sections.Entry]]) -> list[float]:
     """Return how wide each column is: by its longest line, within bounds."""
     longest = [
         max(len(line) for cell in column for line in _lines(cell) or [""])

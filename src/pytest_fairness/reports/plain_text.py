@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_fairness.model import Finding
+from pytest_fairness.reports import sections
 from pytest_fairness.reports.digest import session_parts
 from pytest_fairness.reports.escaping import (
     clipped,
@@ -22,22 +23,6 @@ from pytest_fairness.reports.escaping import (
 from pytest_fairness.reports.finding_sections import finding_digest
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.overview import by_verdict
-from pytest_fairness.reports.sections import (
-    Counts,
-    Details,
-    Dialogue,
-    Entry,
-    Facts,
-    Link,
-    Notes,
-    Page,
-    Part,
-    Printed,
-    Section,
-    SideBySide,
-    Statements,
-    Table,
-)
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable
@@ -71,21 +56,21 @@ def summary_lines(
     return list(map(commandless, lines))
 
 
-def page_text(page: Page) -> str:
+def page_text(page: sections.Page) -> str:
     """Return *page*: its title and lead, its banners, then each section under its heading."""
-    parts: list[Part] = [page.title, page.lead]
+    parts: list[sections.Part] = [page.title, page.lead]
     parts += [f"{banner.about} {banner.words}" for banner in page.opening]
     for section in page.sections:
         parts += [section.heading, section.sentence, " · ".join(section.chips), *section.parts]
     return _joined(parts) + "\n"
 
 
-def table_text(table: Table, width: int = WIDTH) -> str:
+def table_text(table: sections.Table, width: int = WIDTH) -> str:
     """Return the rows of *table* under its head, without its caption."""
     return commandless("\n".join(table_lines(table, table.rows, width)))
 
 
-def _joined(parts: Iterable[Part]) -> str:
+def _joined(parts: Iterable[sections.Part]) -> str:
     """Return *parts* with an empty line between them; those without words are left out."""
     texts = ("\n".join(lines_of(part, WIDTH)) for part in parts)
     # Once more as a whole: wrapped lines begin where no text did.
@@ -96,7 +81,7 @@ def _joined(parts: Iterable[Part]) -> str:
 
 
 @singledispatch
-def lines_of(_part: Part, _width: int) -> list[str]:
+def lines_of(_part: sections.Part, _width: int) -> list[str]:
     """Return the lines of a part; none for a picture, whose table stands beside it."""
     return []
 
@@ -106,8 +91,8 @@ def _paragraph(part: str, width: int) -> list[str]:
     return _wrapped(part, width)
 
 
-@lines_of.register(Table)
-def _table(part: Table, width: int) -> list[str]:
+@lines_of.register(sections.Table)
+def _table(part: sections.Table, width: int) -> list[str]:
     lines = table_lines(part, part.rows, width)
     if part.caption:
         lines = [*_wrapped(part.caption, width), *lines]
@@ -116,33 +101,33 @@ def _table(part: Table, width: int) -> list[str]:
     return lines
 
 
-@lines_of.register(Facts)
-def _facts(part: Facts, width: int) -> list[str]:
+@lines_of.register(sections.Facts)
+def _facts(part: sections.Facts, width: int) -> list[str]:
     return _items((f"{name}: {value}" for name, value in part.rows), width)
 
 
-@lines_of.register(Notes)
-def _notes(part: Notes, width: int) -> list[str]:
+@lines_of.register(sections.Notes)
+def _notes(part: sections.Notes, width: int) -> list[str]:
     return _items(part.items, width)
 
 
-@lines_of.register(Counts)
-def _counts(part: Counts, width: int) -> list[str]:
+@lines_of.register(sections.Counts)
+def _counts(part: sections.Counts, width: int) -> list[str]:
     return _items([by_verdict(dict(part.rows))], width)
 
 
-@lines_of.register(Link)
-def _link(part: Link, width: int) -> list[str]:
+@lines_of.register(sections.Link)
+def _link(part: sections.Link, width: int) -> list[str]:
     return _items([part.words], width)
 
 
-@lines_of.register(Printed)
-def _printed(part: Printed, _width: int) -> list[str]:
+@lines_of.register(sections.Printed)
+def _printed(part: sections.Printed, _width: int) -> list[str]:
     return list(map(line, part.lines))
 
 
-@lines_of.register(Statements)
-def _statements(part: Statements, width: int) -> list[str]:
+@lines_of.register(sections.Statements)
+def _statements(part: sections.Statements, width: int) -> list[str]:
     lines: list[str] = []
     for item in part.items:
         lines += _statement(item, width)
@@ -151,7 +136,7 @@ def _statements(part: Statements, width: int) -> list[str]:
     return lines
 
 
-def _statement(item: Section, width: int) -> list[str]:
+def _statement(item: sections.Section, width: int) -> list[str]:
     """Return ``VERDICT [marks]: sentence``, and below it what stands beside it, and the test."""
     head = str(item.verdict or "")
     if item.heading:
@@ -165,16 +150,16 @@ def _statement(item: Section, width: int) -> list[str]:
     return lines
 
 
-@lines_of.register(Dialogue)
-def _dialogue(part: Dialogue, width: int) -> list[str]:
+@lines_of.register(sections.Dialogue)
+def _dialogue(part: sections.Dialogue, width: int) -> list[str]:
     lines = _items([part.about], width)
     for who, text in part.turns:
         lines += _indented([*_items([who], width - 4), *_wrapped(text, width - 4, "    ")])
     return lines
 
 
-@lines_of.register(SideBySide)
-def _side_by_side(part: SideBySide, width: int) -> list[str]:
+@lines_of.register(sections.SideBySide)
+def _side_by_side(part: sections.SideBySide, width: int) -> list[str]:
     """Return two replies, a few lines each; words that differ stand in brackets."""
     lines = wrapped(line(f"{part.about} ([words] differ)"), width, "  ", "  ")
     for reply in part.replies:
@@ -198,20 +183,20 @@ def _run_of_words(words: str, kind: str) -> str:
     return f"{words[: _ALIKE // 2]} … {words[-_ALIKE // 2 :]}"
 
 
-@lines_of.register(Details)
-def _details(part: Details, width: int) -> list[str]:
+@lines_of.register(sections.Details)
+def _details(part: sections.Details, width: int) -> list[str]:
     return _headed(part.summary, part.parts, width)
 
 
-@lines_of.register(Section)
-def _section(part: Section, width: int) -> list[str]:
+@lines_of.register(sections.Section)
+def _section(part: sections.Section, width: int) -> list[str]:
     heading = part.heading
     if part.verdict is not None:
         heading = f"{part.verdict}: {heading}"
     return _headed(heading, (part.sentence, *part.parts), width)
 
 
-def _headed(heading: str, parts: Iterable[Part], width: int) -> list[str]:
+def _headed(heading: str, parts: Iterable[sections.Part], width: int) -> list[str]:
     lines = _items([heading], width)
     for part in parts:
         lines += _indented(lines_of(part, width - 2))
@@ -243,7 +228,7 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str
 
 
 def table_lines(
-    table: Table, rows: Sequence[Sequence[str | Entry]], width: int = WIDTH
+    table: sections.Table, rows: Sequence[Sequence[str | sections.Entry]], width: int = WIDTH
 ) -> list[str]:
     """Return *rows* of a *table* under its titles, two spaces apart, within the *width*; columns of
     words give way first.
@@ -267,19 +252,28 @@ def table_lines(
     return lines
 
 
-def _column_widths(table: Table, columns: Sequence[Sequence[str]], width: int) -> list[int]:
+def _column_widths(
+    table: sections.Table, columns: Sequence[Sequence[str]], width: int
+) -> list[int]:
     """Return how wide each column is, so that a row fits into *width*."""
     widths = [max(map(columns_of, column)) for column in columns]
-    of_words = [
-        place for place, title in enumerate(table.head) if place == 0 or title in table.words
-    ]
+    of_words = {0}
+    for place, title in enumerate(table.head):
+        if title in table.words:
+            of_words.add(place)
     while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
-        giving = [place for place in of_words if widths[place] > _NARROWEST]
-        widths[max(giving or range(len(widths)), key=lambda place: widths[place])] -= 1
+        widths[_giving(widths, of_words)] -= 1
     return widths
 
 
-def _plain(cell: str | Entry) -> str:
+def _giving(widths: Sequence[int], of_words: Collection[int]) -> int:
+    """Return the widest column: of those *of_words* as long as one has room, then of all."""
+    roomy = [place for place, width in enumerate(widths) if width > _NARROWEST]
+    giving = [place for place in roomy if place in of_words]
+    return max(giving or range(len(widths)), key=widths.__getitem__)
+
+
+def _plain(cell: str | sections.Entry) -> str:
     if isinstance(cell, str):
         return cell
     reason = ""

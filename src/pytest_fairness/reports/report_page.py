@@ -44,7 +44,7 @@ def report_page(results: RunResults, run_dir: Path) -> Page:
     lead = "This run made no finding."
     if results.findings:
         lead = f"{counted_findings(results)}."
-    endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
+    endpoints = ", ".join(results.endpoints)
     if endpoints:
         lead += f" System under test: {endpoints}."
     cards = finding_cards(results, run_dir)

@@ -113,7 +113,7 @@ def run_section(results: RunResults, _: Path) -> Section:
 
 def systems_section(results: RunResults, run_dir: Path) -> Section | None:
     """Each system that was asked: type, address, model asked and answered, parameters."""
-    models = {str(model["endpoint"]): model for model in results.run.get("models") or ()}
+    models = {str(model["endpoint"]): model for model in results.models}
     parameters: dict[str, set[str]] = {}
     for design in _records(run_dir, "design"):
         of_endpoint = parameters.setdefault(str(design.get("endpoint")), set())
@@ -179,7 +179,7 @@ def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
                 tests += [test]
     shown: list[Part] = [
         Dialogue(
-            about=", ".join(tests[:3]) + (f" and {len(tests) - 3} more" if len(tests) > 3 else ""),
+            about=words.first_few(tests, mark=","),
             turns=((about, shortened(text, _LONGEST_PROMPT)),),
         )
         for (about, text), tests in list(asked.items())[:MOST]

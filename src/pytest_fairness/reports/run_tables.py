@@ -302,7 +302,7 @@ class RunTables:
             return "no findings that can be read"
         from pytest_fairness.reports.overview import counted_findings
 
-        trials = (results.run.get("trials") or {}).get("total") or 0
+        trials = results.trials
         parts = [words.count(int(trials), "trial"), counted_findings(results)]
         if results.simulated:
             parts.append("simulated")

@@ -11,6 +11,7 @@ from typing import Any
 
 from pytest_fairness import words
 from pytest_fairness.analysis.looks import EARLY, looks_of, stopped_early
+from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Finding, PairResult, deciding_pair, number
 from pytest_fairness.reports import formatting
@@ -151,7 +152,7 @@ class TrendPoint:
             named = ("now", "now_low", "now_high")
         else:
             return self.pair.effect, self.pair.effect_low, self.pair.effect_high
-        ratio, low, high = (_number(self.pair.statistics.get(name)) for name in named)
+        ratio, low, high = (as_number(self.pair.statistics.get(name)) for name in named)
         return ratio, low, high
 
     def _base(self) -> Mapping[str, Any] | None:
@@ -181,12 +182,6 @@ class TrendPoint:
     def stopped_early(self) -> bool:
         """Return whether an alarm ended the looks at the value that is followed."""
         return self.finding is not None and stopped_early(looks_of(self.finding))
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +273,7 @@ def answered(results: RunResults, finding: Finding) -> str:
     asked for.
     """
     endpoints = (finding.model_endpoint or "").split(", ")
-    models = [entry for entry in results.run.get("models") or () if entry["endpoint"] in endpoints]
+    models = [entry for entry in results.models if entry["endpoint"] in endpoints]
     names: dict[str, None] = {}
     for entry in models:
         names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))

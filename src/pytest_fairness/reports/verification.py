@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,19 +24,30 @@ import msgspec
 
 from pytest_fairness.analysis import analysis_called
 from pytest_fairness.analysis.controls import controls_of
-from pytest_fairness.analysis.looks import DROPPING, Looking, looks_of, plan_from, trials_in
+from pytest_fairness.analysis.looks import (
+    DROPPING,
+    Look,
+    Looking,
+    LookPlan,
+    budget,
+    look_record,
+    looks_of,
+    plan_from,
+    trials_in,
+)
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.design.stages import DRAW
+from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
-from pytest_fairness.model import Finding, Verdict, to_json
+from pytest_fairness.model import JSON, Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
-from pytest_fairness.runs.conclusions import ITEM, Conclusions, sha256_of_json
+from pytest_fairness.runs.conclusions import ITEM, LOOKS, Conclusions, sha256_of_json
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
-from pytest_fairness.runs.manifest import FINISHED, read_manifest
-from pytest_fairness.runs.reader import RunReader, Watch, reading, unwatched
+from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
+from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, reading, unwatched
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
@@ -253,7 +265,14 @@ def _script(record: Mapping[str, Any]) -> Any:
 
 #: Keys of the manifest that the log has: of a session, of the first one, of the last one's end.
 _OF_A_SESSION = ("session", "started", "command", "settings", "versions", "git_commit", "run_by")
-_OF_THE_FIRST = ("seed", "replay_of", "replay_of_finished", "replay_of_shards", "shard")
+_OF_THE_FIRST = (
+    "seed",
+    "replay_of",
+    "replay_of_finished",
+    "replay_of_shards",
+    "shard",
+    GOES_ON_FROM,
+)
 _OF_THE_END = (FINISHED, "exit_status", "notes")
 #: Keys that repeat ``findings.json``.
 _OF_THE_TRIALS = ("models", "cost", "costs", "unpriced", "charged_at_worst_case")
@@ -316,8 +335,7 @@ def _unlike_manifest(
         "sessions": [],
         "endpoints": _unordered(conclusions.endpoints),
     }
-    if conclusions.looks:
-        expected["looks"] = conclusions.looks
+    expected["looks"] = conclusions.looks or None
     for number, facts in enumerate(manifests, 1):
         record = _begun(conclusions, number, facts)
         if record is not None:
@@ -525,7 +543,7 @@ def _derived_again(
                     frame = frame.assign(reply=replies)
             if why:
                 return _as_recorded([*wrong, *unlike], why, also=True)
-        again = _again(judgement, frame, finding, approved)
+        again = _again(judgement, frame, finding, approved, reader)
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
         return False, f"it cannot be derived from the log: {error}"
     wrong += _compared(finding, again)
@@ -568,14 +586,16 @@ def _unlike_logged(finding: Finding, logged: Mapping[str, Any]) -> list[str]:
     return _differences(mine, {**mine, **logged}, "")
 
 
-def _again(judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any) -> Finding:
+def _again(
+    judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any, run: RunRecords
+) -> Finding:
     """The finding that the judgement's table comes to, with the controls that its test declares."""
-    again = _analysed(judgement, frame, finding, approved)
+    again = _analysed(judgement, frame, finding, approved, run)
     return replace(again, controls=controls_of(again, judgement.controls))
 
 
 def _analysed(
-    judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any
+    judgement: Judgement, frame: pd.DataFrame, finding: Finding, approved: Any, run: RunRecords
 ) -> Finding:
     arguments = dict(judgement.arguments)
     if isinstance(arguments.get("cluster"), list):
@@ -595,19 +615,86 @@ def _analysed(
         return judged(frame)
     written = looks_of(finding) or {}
     plan = plan_from(judgement.looks)
+    _check_budget(plan, judgement, run)
     looking = Looking(plan, drops_groups=judgement.analysis in DROPPING)
     for _ in written.get("made", ()):
         if looking.ended:
             raise StoreError("it looks on after it was decided")
         look = looking.next_look()
-        rows = frame
-        if DRAW in frame.columns:
-            rows = frame[frame[DRAW] <= look.names]
-            rows.attrs = dict(frame.attrs)
-        looking.take(look, judged(rows, _look=look), trials_in(rows))
+        rows = _rows_of(look, frame, looking.fewer)
+        at_look = judged(rows, _look=look)
+        looking.take(look, at_look, trials_in(rows))
+        following = ""
+        if not looking.ended:
+            following = f"{looking.next_look().names} {plan.unit}"
+        record = look_record(look, at_look, rows, place=judgement.place, following=following)
+        _check_record(record, judgement, run)
     if not looking.made or not (looking.ended or written.get("stopped")):
         raise StoreError("it says of no look that decided it")
     return looking.conclusion(str(written.get("stopped", "")))
+
+
+def _rows_of(look: Look, frame: pd.DataFrame, fewer: Mapping[tuple[str, str], int]) -> pd.DataFrame:
+    """Return the rows of *frame* that *look* read: those of its names; of a group among *fewer*, of
+    so many.
+    """
+    if DRAW not in frame.columns:
+        return frame
+    kept = frame[DRAW] <= look.names
+    for (by, group), names in fewer.items():
+        if by in frame.columns:
+            kept &= (frame[by] != group) | (frame[DRAW] <= names)
+    rows = frame[kept]
+    rows.attrs = dict(frame.attrs)
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LoggedLooks:
+    """The looks in the log of a run: what was ``fixed`` before the first call, None of a run
+    without; and the last record of each that was ``made``, by test, place and number.
+    """
+
+    fixed: Mapping[str, Any] | None
+    made: Mapping[tuple[Any, ...], Mapping[str, Any]]
+
+
+@lru_cache(maxsize=1)
+def _logged_looks(run: RunRecords) -> _LoggedLooks:
+    """Return the looks in the log of *run*, read once for all its findings."""
+    fixed = None
+    for record in run.of_type(LOOKS):
+        fixed = record["looks"]
+    made = {
+        (record["test"], record["place"], record["number"]): record
+        for record in run.of_type("look")
+    }
+    return _LoggedLooks(fixed=fixed, made=made)
+
+
+def _check_budget(plan: LookPlan, judgement: Judgement, run: RunRecords) -> None:
+    """Raise StoreError where the *plan* may spend more on red than what was fixed of the run's
+    looks leaves any assertion.
+    """
+    alpha = judgement.arguments.get("alpha", 1.0)
+    fixed = _logged_looks(run).fixed
+    if fixed is not None:
+        most = budget(fixed["session_alpha"], fixed["tests"], 0, alpha)
+        if plan.red > most and not math.isclose(plan.red, most, rel_tol=_RELATIVE):
+            raise StoreError(f"its looks spend {plan.red:.4g} on red, and may {most:.4g}")
+
+
+def _check_record(made: Mapping[str, JSON], judgement: Judgement, run: RunRecords) -> None:
+    """Raise StoreError where the log does not have the look that was *made* for *judgement*, as it
+    came out.
+    """
+    look = f"look {made['number']}"
+    record = _logged_looks(run).made.get((judgement.test, judgement.place, made["number"]))
+    if record is None:
+        raise StoreError(f"{look} is not in the log")
+    wrong = _differences(dict(made), {name: record.get(name) for name in made}, look)
+    if wrong:
+        raise StoreError("; ".join(wrong[:3]))
 
 
 def _against_baseline(
@@ -724,11 +811,9 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
 
 def _are_close(mine: Any, its: Any) -> bool:
     """Return whether two numbers differ by no more than the last digits."""
-    if isinstance(mine, bool) or isinstance(its, bool):
-        return False
-    if not isinstance(mine, (int, float)) or not isinstance(its, (int, float)):
-        return False
-    return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    if is_number(mine) and is_number(its):
+        return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return False
 
 
 # ---------------------------------------------------------------- the table of a judgement
@@ -950,11 +1035,21 @@ def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[st
 
 
 def _same(first: Any, other: Any) -> bool:
-    if any(value is None or value != value for value in (first, other)):  # noqa: PLR0124 - NaN alone differs from itself
-        return all(value is None or value != value for value in (first, other))  # noqa: PLR0124
-    if isinstance(first, (int, float)) and isinstance(other, (int, float)):
+    """Return whether two values of a table agree: numbers but for the last digits, and both may be
+    missing.
+    """
+    missing = [_is_missing(first), _is_missing(other)]
+    if any(missing):
+        return all(missing)
+    numbers = [isinstance(value, (int, float)) for value in (first, other)]
+    if all(numbers):
         return math.isclose(first, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return bool(first == other)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether *value* is None or NaN."""
+    return value is None or bool(value != value)  # noqa: PLR0124 - NaN alone differs from itself
 
 
 # ---------------------------------------------------------------- words

@@ -18,6 +18,7 @@ from pytest_fairness.endpoints.protocol import Endpoint, takes_structured_output
 from pytest_fairness.model import JSON, Cell, Message, Status, Thread, Trial
 from pytest_fairness.runs.keys import canonical_json, content_key
 from pytest_fairness.runs.lines import plain
+from pytest_fairness.words import enumerated
 
 
 class Script(Protocol):
@@ -88,7 +89,8 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
     ``templates`` maps each template to the digest of its text, ``texts`` to the text, ``systems``
     are the system prompts, the first ones where each cell has its own; ``prompts`` and ``cell_ids``
     are digests over all cells. ``whole`` is False for a selection of cells, which another selection
-    need not equal; ``trials`` are those of this shard.
+    need not equal; ``trials`` are those of this shard. ``looks``: the looks that the test can have,
+    in names a group or the like; empty where its cells are asked one by one.
     """
 
     test: str
@@ -111,6 +113,7 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
     trials: int = 0
     texts: Mapping[str, str] = {}
     systems: list[str] = []
+    looks: list[int] = []
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -234,6 +237,16 @@ def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
         facts |= {f"the groups of {key}": ", ".join(names) for key, names in design.groups.items()}
         facts["n: cells"] = str(design.cells)
     return facts
+
+
+def changed_looks(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:
+    """Return in what the looks of *now* differ from those of *before*, whatever stage was asked."""
+    for design in before:
+        same_test = (design.test, design.tier) == (now.test, now.tier)
+        if same_test and design.looks and now.looks and design.looks != now.looks:
+            was, are = (enumerated(list(map(str, other.looks)), 9) for other in (design, now))
+            return [f"the looks were {was}, are {are}"]
+    return []
 
 
 def closest_changes(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from pytest_fairness.runs.files import write_atomically
 NAME = "manifest.json"
 #: Set when a session has come to its end, together with the heads of all logs.
 FINISHED = "finished"
+#: The merged run of which a shard asks the next stage, by its id.
+GOES_ON_FROM = "goes_on_from"
 #: The exported records of a run.
 LOGS = "trials*.jsonl"
 _PACKAGES = (
@@ -80,7 +83,19 @@ def versions() -> dict[str, JSON]:
     }
     for package in _PACKAGES.split():
         try:
-            versions_[package] = importlib.metadata.version(package)
+            versions_[package] = _version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
     return versions_
+
+
+def _version(package: str) -> str:
+    """Return the version of *package*, from the head of its metadata alone: `importlib.metadata`
+    parses the whole, which holds the package's documentation. Raises PackageNotFoundError.
+    """
+    distribution = importlib.metadata.distribution(package)
+    head = (distribution.read_text("METADATA") or "").partition("\n\n")[0]
+    version = re.search(r"^Version: (.+)$", head, re.MULTILINE)
+    if version is None:
+        return distribution.version
+    return version[1].strip()

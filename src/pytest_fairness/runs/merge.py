@@ -1,5 +1,5 @@
 """Merging: the records of all shards of a run in one, byte for byte, to be judged by replaying
-them.
+them; shards of a next stage together with the merged run that they go on from.
 
 Shards that were not asked alike are refused: each difference is named. See
 ``docs/decisions/0033-shards.md``.
@@ -20,16 +20,19 @@ import msgspec
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.database import insert_records, writer_of
-from pytest_fairness.runs.designs import closest_changes
+from pytest_fairness.runs.designs import RecordedDesign, changed_looks, closest_changes
 from pytest_fairness.runs.export import make_run
 from pytest_fairness.runs.lines import body_of
-from pytest_fairness.runs.manifest import FINISHED, read_manifest
+from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
 from pytest_fairness.runs.reader import RunReader, reading
+from pytest_fairness.words import listed
 
 
 @dataclass(frozen=True)
 class _Shard:
-    """Number *part* (from 1) of *whole* shards, its logs checked from end to end."""
+    """Number *part* (from 1) of *whole* shards, its logs checked from end to end; 0 of 0 is the
+    merged run of the stages before.
+    """
 
     part: int
     whole: int
@@ -37,37 +40,50 @@ class _Shard:
     reader: RunReader
 
     def __str__(self) -> str:
+        if not self.part:
+            return f"the merged run {self.reader.directory}"
         return f"shard {self.part}/{self.whole} ({self.reader.directory})"
 
     def conditions(self) -> dict[str, Any]:
         """Return what shards of one run cannot differ in."""
         settings = self.manifest.get("settings", {})
+        looks = self.manifest.get("looks") or {}
         version = self.manifest.get("versions", {}).get("pytest-fairness")
         return {
             **{key: settings.get(key) for key in ("endpoint", "tier", "seed")},
+            **{key: looks.get(key) for key in ("session_alpha", "tests", "declared")},
             "pytest-fairness": version,
+            "looks": self.manifest.get("looks"),
         }
 
 
 def merge(directories: Sequence[Path], root: Path) -> Path:
     """A new run under *root* with all trials of the shards in *directories*, which must be all
-    there are, once each.
+    there are, once each, and of the merged run that they go on from, if they do.
 
     Raises UsageError where they do not belong together, naming what differs; StoreError for a
     damaged log, and for a trial that two shards asked.
     """
     with contextlib.ExitStack() as stack:
-        shards = sorted(
-            (_opened(directory, stack) for directory in directories), key=lambda shard: shard.part
+        runs = sorted(
+            (_opened(directory, stack) for directory in directories), key=lambda run: run.part
         )
+        shards = [run for run in runs if run.part]
+        before = runs[: len(runs) - len(shards)]
         _check_complete(shards)
+        _check_before(before, shards)
+        for run in runs[1:]:
+            _check_alike(runs[0], run)
         for shard in shards[1:]:
-            _check_alike(shards[0], shard)
-        return make_run(root, lambda connection: _fill(connection, shards))
+            _check_tests(shards[0], shard)
+            _check_tests(shard, shards[0])
+        return make_run(root, lambda connection: _fill(connection, runs))
 
 
 def _opened(directory: Path, stack: contextlib.ExitStack) -> _Shard:
     manifest = read_manifest(directory)
+    if "merged_from" in manifest:
+        return _Shard(0, 0, manifest, stack.enter_context(reading(directory)))
     part, _, whole = str(manifest.get("shard", "")).partition("/")
     if not (part.isdigit() and whole.isdigit()):
         raise UsageError(
@@ -98,6 +114,23 @@ def _check_complete(shards: Sequence[_Shard]) -> None:
             raise UsageError(f"shard {part}/{whole} is there more than once")
 
 
+def _check_before(before: Sequence[_Shard], shards: Sequence[_Shard]) -> None:
+    """Raise UsageError where *shards* do not go on from the one merged run *before* them."""
+    names = [run.reader.directory.resolve().name for run in before]
+    if len(names) > 1:
+        raise UsageError(
+            f"{listed(names)} are merged runs: name the one that the shards go on from"
+        )
+    for shard in shards:
+        name = shard.manifest.get(GOES_ON_FROM)
+        if name is not None and name not in names:
+            raise UsageError(f"{shard} goes on from the merged run {name}: name its folder, too")
+        if name is None and names:
+            raise UsageError(
+                f"{shard} does not go on from {before[0]}: ask it with --fairness-resume={names[0]}"
+            )
+
+
 def _check_alike(first: _Shard, other: _Shard) -> None:
     others = other.conditions()
     differences = []
@@ -106,50 +139,72 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
             differences.append(f"{field} {value!r} and {others[field]!r}")
     if differences:
         raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differences)}")
-    _check_designs(first, other)
-    _check_designs(other, first)
+    designs = first.reader.designs()
+    for design in other.reader.designs():
+        if differences := closest_changes(designs, design) or changed_looks(designs, design):
+            raise _unlike(first, other, design, differences)
 
 
-def _check_designs(shard: _Shard, other: _Shard) -> None:
-    """Raise UsageError where *shard* has asked a test that *other* asked otherwise, or did not."""
-    designs = other.reader.designs()
-    places = {design.place for design in designs}
+def _check_tests(shard: _Shard, other: _Shard) -> None:
+    """Raise UsageError where *shard* has asked a test that *other* has not."""
+    places = {design.place for design in other.reader.designs()}
     for design in shard.reader.designs():
-        differences = ["the test is in one of them alone"]
-        if design.place in places:
-            differences = closest_changes(designs, design)
-        if differences:
-            raise UsageError(
-                f"{shard} and {other} asked {design.test} differently: {'; '.join(differences)}"
-            )
+        if design.place not in places:
+            raise _unlike(shard, other, design, ["the test is in one of them alone"])
 
 
-def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str, Any]:
+def _unlike(
+    shard: _Shard, other: _Shard, design: RecordedDesign, differences: Sequence[str]
+) -> UsageError:
+    return UsageError(
+        f"{shard} and {other} asked {design.test} differently: {'; '.join(differences)}"
+    )
+
+
+def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, Any]:
     merged = []
     endpoints = list[Any]()
-    for shard in shards:
+    number = 1
+    for shard in runs:
+        for entry in shard.manifest.get("merged_from", ()):
+            merged.append(entry)
+            number = max(number, entry.get("stage", 1) + 1)
         for name in shard.reader.logs:
-            text = ""
-            if writer_of(name) != "main":
-                text = f"-{writer_of(name)}"
-            insert_records(
-                connection, f"s{shard.part}{text}", map(body_of, shard.reader.lines(name))
-            )
+            writer = _writer(shard, writer_of(name), number)
+            insert_records(connection, writer, map(body_of, shard.reader.lines(name)))
         about = {
             key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)
         }
-        merged.append(
-            {**about, "logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes}
-        )
+        logs = {"logs": msgspec.to_builtins(shard.reader.logs), "notes": shard.reader.notes}
+        if shard.part:
+            merged.append({**about, **logs, "stage": number})
         for entry in shard.manifest.get("endpoints", ()):
             if entry not in endpoints:
                 endpoints.append(entry)
-    first = shards[0].manifest
+    first = runs[0].manifest
+    looks = {}
+    if "looks" in first:
+        looks["looks"] = first["looks"]
     return {
         **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},
-        "started": min(str(shard.manifest.get("started")) for shard in shards),
+        "started": min(str(run.manifest.get("started")) for run in runs),
         FINISHED: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "settings": {**first.get("settings", {}), "shard": ""},
         "endpoints": endpoints,
         "merged_from": merged,
+        **looks,
     }
+
+
+def _writer(run: _Shard, writer: str, number: int) -> str:
+    """Return the name of *writer* of *run* among those of the merged run, to which the shards of
+    stage *number* are added.
+    """
+    if not run.part:
+        return writer
+    name = f"s{run.part}"
+    if number > 1:
+        name = f"{name}.{number}"
+    if writer != "main":
+        name = f"{name}-{writer}"
+    return name

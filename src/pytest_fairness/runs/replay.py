@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.errors import EndpointError
+from pytest_fairness.errors import EndpointError, NeverAskedError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.records import SIMULATED, trial_of
 from pytest_fairness.runs.store import RunStore
@@ -103,16 +104,22 @@ class Replayer:
         changed = []
         if design is not None:
             changed = closest_changes(self._recording.designs(), design)
+        kind: type[EndpointError] = NeverAskedError
         why = "it was never asked there, or otherwise"
+        run = self._recording.directory
+        mend = "run the tests as they were recorded, or ask anew without --fairness-replay"
         if changed:
+            kind = EndpointError
             why = f"since it was recorded, {'; '.join(changed)}"
+        elif "merged_from" in read_manifest(run):
+            mend = (
+                f"{mend}; shards ask the next stage with --fairness-shard=K/N --fairness-resume="
+                f"{run.name}, and are merged with this run"
+            )
         first = f"cell {missing[0].cell.id!r}, repetition {missing[0].repetition}"
-        return EndpointError(
-            f"run {self._recording.directory.name} holds no trial for {first} ({len(missing)} of "
-            f"{total} trials are "
-            f"missing): {why}. Nothing was asked in their place: run the tests as they were "
-            "recorded, or ask anew "
-            "without --fairness-replay"
+        return kind(
+            f"run {run.name} holds no trial for {first} ({len(missing)} of {total} trials are "
+            f"missing): {why}. Nothing was asked in their place: {mend}"
         )
 
     def _log(self, record: Mapping[str, Any]) -> None:

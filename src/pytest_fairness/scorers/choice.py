@@ -466,8 +466,8 @@ def _without_names(text: str, named: Sequence[_Mention]) -> str:
 
 def _only_named(text: str, named: Sequence[_Mention], lead: re.Match[str] | None) -> Choice:
     """Read a text of names alone; *lead* is a number in front of it."""
-    number = named[0].number
-    if any(mention.number != number for mention in named):
+    number = _only_number(named)
+    if number is None:
         # "Candidate A: Greg Walsh" is one candidate named twice; "Greg and Emily" are two.
         if _JOINING.search(text) and not _READ.scored.search(text):
             return _BOTH
@@ -475,6 +475,14 @@ def _only_named(text: str, named: Sequence[_Mention], lead: re.Match[str] | None
     if lead and int(lead[1]) != number:
         return _UNPARSED
     return _chosen(number)
+
+
+def _only_number(named: Iterable[_Mention]) -> int | None:
+    """Return the candidate whom all mentions name; None where they name several."""
+    numbers = {mention.number for mention in named}
+    if len(numbers) > 1:
+        return None
+    return numbers.pop()
 
 
 def _is_person(text: str) -> bool:
@@ -532,10 +540,8 @@ def _none_cued(text: str, named: Sequence[_Mention]) -> Choice:
 
 def _one_affirmed(text: str, named: Sequence[_Mention]) -> Choice:
     """Return the candidate who alone is named, and not always with a negation."""
-    number = named[0].number
-    if any(mention.number != number for mention in named):
-        return _UNPARSED
-    if all(_negated(text, mention.start) for mention in named):
+    number = _only_number(named)
+    if number is None or all(_negated(text, mention.start) for mention in named):
         return _UNPARSED
     return _chosen(number)
 
@@ -606,14 +612,22 @@ def _cued(text: str, named: Sequence[_Mention]) -> set[int]:
     """Return the candidates that a word of choosing points at, and is not negated."""
     cued = {mention.number for mention in filter(partial(_is_cued, text), named)}
     for first, second in _neighbours(named):
-        if _READ.over.fullmatch(text, first.end, second.start) and not _negated(text, first.start):
-            cued.add(first.number)
-        if _READ.under.fullmatch(text, first.end, second.start):
-            cued.add(second.number)
-            cued.discard(first.number)
+        _cue_by_comparison(cued, text, first, second)
     if named and _concludes(text, named[-1]):
         cued.add(named[-1].number)
     return cued | _cued_by_letter(text)
+
+
+def _cue_by_comparison(cued: set[int], text: str, first: _Mention, second: _Mention) -> None:
+    """Add to *cued* whom *text* puts before the other: "Greg over Emily"; take out whom it puts
+    behind.
+    """
+    between = (text, first.end, second.start)
+    if _READ.over.fullmatch(*between) and not _negated(text, first.start):
+        cued.add(first.number)
+    if _READ.under.fullmatch(*between):
+        cued.add(second.number)
+        cued.discard(first.number)
 
 
 def _is_cued(text: str, mention: _Mention) -> bool:

@@ -214,9 +214,9 @@ class Lexicon:
                 unknown("category", entry.category, CATEGORIES), number, "category"
             )
         terms = self.terms[entry.category]
-        if entry.term and entry.term not in terms:
+        if entry.term not in ("", *terms):
             raise document.wrong(unknown("term", entry.term, terms), number, "term")
-        if not entry.term and not entry.phrase.strip():
+        if not any((entry.term, entry.phrase.strip())):
             raise document.wrong("term or phrase: say which warnings are accepted", number)
 
     @cached_property
@@ -473,12 +473,17 @@ def _uses(lexicon: Lexicon) -> dict[str, list[_Use]]:
         for form in _forms_of_all(context.match):
             uses.setdefault(form, []).append(_Use(f"@{name}"))
     for category, term in lexicon.all_terms():
-        if term.severity == "off":
-            continue
-        for kind in ("match", "near", "not_near", "unless"):
+        for kind in _kinds_of_phrases(term):
             for form in _forms_of_all(getattr(term, kind)):
                 uses.setdefault(form, []).append(_Use(kind, category, term.name))
     return uses
+
+
+def _kinds_of_phrases(term: LexiconTerm) -> tuple[str, ...]:
+    """Return the fields of *term* that list phrases; none of a term that is switched off."""
+    if term.severity == "off":
+        return ()
+    return ("match", "near", "not_near", "unless")
 
 
 def _lists_in(phrases: Iterable[str]) -> Iterator[_Use]:

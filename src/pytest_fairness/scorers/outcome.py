@@ -304,6 +304,11 @@ def _no_score(scorer: Scorer, score: Any, row: Any) -> str:
     if not isinstance(score, (bool, int, float)):
         what = "a number, True or False, a label, or None where there is nothing to read"
         return f"a {type(score).__name__} for row {row!r}: a score is {what}"
+    return _no_number(scorer, score, row)
+
+
+def _no_number(scorer: Scorer, score: float, row: Any) -> str:
+    """Return why the number *score* cannot be one of *scorer*; empty where it can."""
     if score in (math.inf, -math.inf):
         return f"{score} for row {row!r}: a score is finite, or None"
     if isinstance(score, int) and score.bit_length() > _BITS:

@@ -25,8 +25,8 @@ LONGEST = 200_000
 
 @cache
 def _vader() -> SimpleNamespace:
-    """VADER's module and analyser, what it says for an emoji, and the words that change the score
-    of one near them.
+    """VADER's module and analyser, the words that have a score of their own, what it says for an
+    emoji, and the words that change the score of one near them.
 
     Read once a process (8 ms) and only when sentiment is asked for.
     """
@@ -45,6 +45,7 @@ def _vader() -> SimpleNamespace:
         source=source,
         analyser=analyser,
         lexicon=analyser.lexicon,
+        scored=analyser.lexicon.keys() - source.BOOSTER_DICT.keys(),
         emoji={sign: words for sign, words in analyser.emojis.items() if len(sign) == 1},
         changing=frozenset({*phrases, *source.NEGATE, "no", "so", "this", "least"}),
     )
@@ -79,9 +80,8 @@ def sentiment(text: str) -> float:
 
 def _places_of_known_words(lowered: list[str], vader: SimpleNamespace) -> Iterator[int]:
     """Yield where the words stand that have a score of their own: "kind" in "kind of" has none."""
-    boosters = vader.source.BOOSTER_DICT
     for place, word in enumerate(lowered):
-        if word not in vader.lexicon or word in boosters:
+        if word not in vader.scored:
             continue
         if word == "kind" and lowered[place + 1 : place + 2] == ["of"]:
             continue

@@ -92,7 +92,7 @@ def compare_categories(
         per_cluster=(layout.sizes[i] / clusters[:, 0] + layout.sizes[j] / clusters[:, 1]) / 2,
         statistic="chi-square",
         value_of_test=comparison.chi2,
-        beside={
+        figures={
             "n_1": rows[:, 0],
             "n_2": rows[:, 1],
             "spec_chi2": comparison.chi2,

@@ -201,10 +201,10 @@ def _about_labels(table: PairTable, by_row: PairTable) -> PairTable:
     alone.
     """
     unknown = np.full(table.alone.size, np.nan)
-    of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.beside.keys()
-    beside = {**by_row.beside, **dict.fromkeys(of_names, unknown)}
+    of_names = {"p_delta", "spread_p_value", "spread_1", "spread_2"} & by_row.figures.keys()
+    figures = {**by_row.figures, **dict.fromkeys(of_names, unknown)}
     columns = {name: getattr(table, name) for name in _OF_CLUSTERS}
-    by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, beside=beside, **columns)
+    by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, figures=figures, **columns)
     return table.choose(by_row, table.alone)
 
 
@@ -521,7 +521,7 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
     deviations, by two one-sided tests on cluster means (Schuirmann 1987).
 
     ``p_value`` is the larger of the two, the interval the one that lies inside the margin iff it is
-    below *alpha*; ``beside`` holds the margin, both one-sided p and that of no difference. Without
+    below *alpha*; ``figures`` holds the margin, both one-sided p and that of no difference. Without
     variance p is 0 inside the margin and 1 outside it; errors are infinite where there is nothing
     to tell them from.
     """
@@ -530,10 +530,12 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
     apart = table.rows.min(axis=1) == 0
     error = np.where(apart | np.isnan(table.error), np.inf, table.error)
     bound = np.full(difference.size, float(margin))
-    if on_d and "standardiser_sd" in table.beside:
+    if on_d and "standardiser_sd" in table.figures:
         # A difference of g standard deviations is g·s/J in the outcome's own unit.
-        unit = table.beside["standardiser_sd"]
-        bound = margin * (unit / (1 - 3 / np.maximum(4 * table.beside["standardiser_df"] - 1, 4.0)))
+        unit = table.figures["standardiser_sd"]
+        bound = margin * (
+            unit / (1 - 3 / np.maximum(4 * table.figures["standardiser_df"] - 1, 4.0))
+        )
     p_lower, p_upper = (
         np.where(error == 0, distance <= 0, stdtr(df, -distance / np.where(error == 0, 1.0, error)))
         for distance in (difference + bound, bound - difference)
@@ -550,7 +552,7 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
         df=df,
         difference_low=difference - half,
         difference_high=difference + half,
-        beside={
+        figures={
             "margin": bound,
             "p_lower": p_lower,
             "p_upper": p_upper,

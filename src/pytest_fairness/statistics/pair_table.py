@@ -70,7 +70,7 @@ class PairTable:
     interval is. ``near``: the intervals of a difference of rates and of their ratio lie inside ±5
     points and .8 to 1.25, ``close``: the estimates do. ``own_rows``: every row is its own cluster;
     ``only``: of each group the name of its one cluster, or words where it has several, and nothing
-    where the cluster is the label of the group itself. ``beside`` is reported and decides nothing,
+    where the cluster is the label of the group itself. ``figures`` are reported and decide nothing,
     ``omnibus`` is true of all groups together, ``statistic`` names the row test's.
     """
 
@@ -112,7 +112,7 @@ class PairTable:
     inside: Bools = _column(missing=False)
     near: Bools = _column(missing=False)
     close: Bools = _column(missing=False)
-    beside: Mapping[str, Floats] = field(default_factory=dict)
+    figures: Mapping[str, Floats] = field(default_factory=dict)
     omnibus: Mapping[str, float] = field(default_factory=dict)
     strata: Strata | None = None
 
@@ -213,10 +213,11 @@ class PairTable:
             )
             for name in _COLUMNS
         }
-        beside = {
-            name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()
+        figures = {
+            name: change(values, other.figures[name], np.nan)
+            for name, values in self.figures.items()
         }
-        return replace(self, **columns, beside=beside, **fields_)
+        return replace(self, **columns, figures=figures, **fields_)
 
 
 _COLUMNS = tuple(field for field in fields(PairTable) if "missing" in field.metadata)
@@ -309,7 +310,7 @@ def pair_table(
     p_row: Floats,
     half: Floats,
     difference: Floats,
-    beside: Mapping[str, Floats],
+    figures: Mapping[str, Floats],
     p_delta: Floats | None = None,
     **columns: Any,
 ) -> PairTable:
@@ -349,13 +350,13 @@ def pair_table(
         one_part=one_part,
         icc=_mean_known(icc),
         per_cluster=per_cluster.mean(axis=1),
-        beside={
+        figures={
             "n_1": cells.side_rows[:, 0],
             "n_2": cells.side_rows[:, 1],
             "t": ratio(comparison.contrast.difference, np.nan_to_num(comparison.contrast.error)),
             "z": comparison.z,
             **({} if p_delta is None else {"p_delta": np.where(alone, np.nan, p_delta)}),
-            **beside,
+            **figures,
             "icc_1": icc[:, 0],
             "icc_2": icc[:, 1],
             "icc": _mean_known(icc),

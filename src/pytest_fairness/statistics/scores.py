@@ -151,7 +151,7 @@ def compare_scores(
         error=raw.difference.error,
         difference_df=raw.difference.df,
         statistic="van Elteren z" if layout.blocks > 1 else "Wilcoxon z",
-        beside={
+        figures={
             "df": comparison.contrast.df,
             "mean_aligned_rank_1": comparison.contrast.mean[:, 0],
             "mean_aligned_rank_2": comparison.contrast.mean[:, 1],
@@ -168,7 +168,7 @@ def compare_scores(
         strata=each_block(cells, lambda inner, kept: compare(inner, kept)[0], confidence),
     )
     inflation = 1 + (table.per_cluster - 1) * np.maximum(np.nan_to_num(table.icc), 0.0)
-    return replace(table, beside={**table.beside, "design_effect": inflation})
+    return replace(table, figures={**table.figures, "design_effect": inflation})
 
 
 def _without_zero(
@@ -374,7 +374,7 @@ def compare_rates(
         error=error,
         difference_df=df,
         statistic="Cochran-Mantel-Haenszel z",
-        beside={
+        figures={
             "df": df,
             "standardiser_sd": row_error
             / np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)),

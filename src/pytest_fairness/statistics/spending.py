@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from math import cos, e, erfc, exp, isclose, log1p, pi, sqrt
+from math import cos, e, erfc, exp, isclose, log, log1p, pi, sqrt
 from typing import Literal, NamedTuple
 
 from pytest_fairness.errors import UsageError
@@ -24,7 +24,7 @@ _POINTS = 96
 #: Standard deviations beyond which a statistic is never found.
 _FAR = 9.0
 _HIGHEST_BOUNDARY = 12.0
-_HALVINGS = 60
+_HALVINGS, _SECANTS = 10, 5
 
 
 class _Point(NamedTuple):
@@ -66,7 +66,14 @@ class _Stage:
                 low = middle
             else:
                 high = middle
-        return (low + high) / 2
+        # The logarithm of the chance is nearly straight there, so that secants find the rest.
+        other, gap = low, log(self.crossing(low) / due)
+        for _ in range(_SECANTS):
+            other_gap, gap = gap, log(self.crossing(high) / due)
+            if gap == other_gap:
+                break
+            other, high = high, high - gap * (high - other) / (gap - other_gap)
+        return high
 
     def continued(self, boundary: float) -> tuple[_Point, ...]:
         """Return where the path may stand that has not crossed *boundary*."""

@@ -84,40 +84,27 @@ def compare_pair(choices: Choices, a: int, b: int, confidence: float = CONFIDENC
     met = choices.take(choices.between(a, b) & choices.decided)
     rows = met
     if choices.listed:
-        # A block that lists the pair in one order only says nothing of a preference.
-        (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
-        rows = rows.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
+        rows = _in_both_orders(met, a)
     kept = rows.first.size
     counts = [np.unique(unit).size for unit in _units(rows, a)] or [kept]
     clusters = counts[0], counts[-1]
-    if rows.clusters and min(clusters) < 2:
+    is_clustered = min(clusters) >= 2
+    if rows.clusters and not is_clustered:
         rows = _without_copies(rows, a)
     n = rows.first.size
     a_won = rows.winner == a
     table, at = _table(rows, a)
     z, rate, error, expected = _by_order(rows, a, table, at)
-    p_cluster = None
-    t = None
-    cluster_error = 0.0
-    df = float(max(n - 1, 1))
-    if rows.clusters and n and min(clusters) >= 2:
-        mean, cluster_error, df = mean_over_units(_units(rows, a), a_won - expected)
-        p_cluster = float(two_sided_t(mean, cluster_error, df))
-        if cluster_error:
-            t = mean / cluster_error
+    over_units = _UnitTest(df=float(max(n - 1, 1)))
+    if rows.clusters and n and is_clustered:
+        over_units = _test_over_units(rows, a, a_won - expected)
     inflation = 1.0
     if error:
-        inflation = max(1.0, (cluster_error / error) ** 2)
-    error = max(error, cluster_error)
-    effect = Interval(-np.inf, 0.0, np.inf)
-    if n:
-        p = rate
-        if not 0 < rate < 1:
-            p = (rate * n + 0.5) / (n + 1)
-        effect = _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df, confidence)
+        inflation = max(1.0, (over_units.error / error) ** 2)
+    error = max(error, over_units.error)
     within = None
     if choices.listed and n:
-        within = _within_order(table, inflation, df, confidence)
+        within = _within_order(table, inflation, over_units.df, confidence)
     total = met.first.size
     lost = 0.0
     first_share = None
@@ -131,18 +118,56 @@ def compare_pair(choices: Choices, a: int, b: int, confidence: float = CONFIDENC
         wins=int(a_won.sum()),
         rate=rate,
         error=error,
-        df=df,
+        df=over_units.df,
         z=z,
         p_row=float(2 * ndtr(-abs(z))),
-        p_cluster=p_cluster,
-        t=t,
+        p_cluster=over_units.p_value,
+        t=over_units.t,
         binomial_p=_binomial_p(int((met.winner == a).sum()), total),
-        effect=effect,
+        effect=_log_odds(rate, n, error, over_units.df, confidence),
         within=within,
         clusters=clusters,
         lost=lost,
         first_share=first_share,
     )
+
+
+def _in_both_orders(met: Choices, a: int) -> Choices:
+    """Return the trials of blocks that list the pair in both orders: one order alone says nothing of
+    a preference.
+    """
+    (won_first, lost_first, other_won, other_lost), at = _table(met, a)
+    return met.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
+
+
+class _UnitTest(NamedTuple):
+    """The test over names of what A won beyond what is expected; without one, an error of 0."""
+
+    df: float
+    error: float = 0.0
+    p_value: float | None = None
+    t: float | None = None
+
+
+def _test_over_units(rows: Choices, a: int, surplus: Floats) -> _UnitTest:
+    """Test the mean *surplus* of the units against 0."""
+    mean, error, df = mean_over_units(_units(rows, a), surplus)
+    t = None
+    if error:
+        t = mean / error
+    return _UnitTest(df, error, float(two_sided_t(mean, error, df)), t)
+
+
+def _log_odds(rate: float, n: int, error: float, df: float, confidence: float) -> Interval:
+    """Return the log odds of *rate* with its interval; half a trial is added to both sides of a rate
+    of 0 or 1.
+    """
+    if not n:
+        return Interval(-np.inf, 0.0, np.inf)
+    p = rate
+    if not 0 < rate < 1:
+        p = (rate * n + 0.5) / (n + 1)
+    return _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df, confidence)
 
 
 def _binomial_p(won: int, total: int) -> float:

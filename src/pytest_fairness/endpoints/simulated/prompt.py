@@ -278,17 +278,12 @@ def _listed(text: str) -> list[ListedCandidate]:
     """The candidates that *text* lists. Labelled ones outrank numbered lines; of two lists, the
     last counts.
     """
+    items = list(_found("item", text))
+    labelled = [match for match in items if match["label"]]
     candidates: list[ListedCandidate] = []
-    labelled = False
-    for match in _found("item", text):
+    for match in labelled or items:
         number = match["number"]
-        if match["label"]:
-            if not labelled:
-                candidates = []
-                labelled = True
-        elif labelled:
-            continue
-        elif number is not None and int(number) != len(candidates) + 1:
+        if not labelled and number is not None and int(number) != len(candidates) + 1:
             candidates = []  # another list begins
             if int(number) != 1:
                 continue
@@ -297,6 +292,8 @@ def _listed(text: str) -> list[ListedCandidate]:
     return candidates
 
 
+#: The highest marks that a scale may have.
+_HIGHEST = range(2, 101)
 # Fewer words than this make no letter, and more than that are too many for any.
 _FEWEST = 45
 _MOST = 400
@@ -446,17 +443,17 @@ def _scale(text: str) -> tuple[int, int] | None:
     for match in _found("scale", text):
         low = int(match[1])
         high = int(match[2])
-        if low in (0, 1) and 2 <= high <= 100:
+        if low in (0, 1) and high in _HIGHEST:
             return low, high
     out_of = _first("out_of", text)
     if not out_of:
         return None
     high = int(out_of[out_of.lastindex or 0])
-    if high == 100:
+    if high not in _HIGHEST:
+        return None
+    if high == _HIGHEST[-1]:
         return 0, high
-    if 2 <= high < 100:
-        return 1, high
-    return None
+    return 1, high
 
 
 def _keys(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
-from pytest_fairness.suites.bias.programme import ALPHA, NAMES, NEUTRAL_NAMES
+from pytest_fairness.suites.bias.programme import ALPHA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 
 FILE = "bias.yaml"
 _Names = Annotated[int, msgspec.Meta(ge=10)]
+#: n and 2n names a group, or the looks; None: those of the kind of outcome.
+_Looks = _Names | tuple[_Names, ...] | None
 _Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 
 class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of ``bias.yaml``. ``names``: a group, where they convey it; ``neutral_names``:
-    where words beside them do. ``temperatures``: an item of each.
+    """Options of ``bias.yaml``. ``names``: the looks, in names a group, where they convey it;
+    ``neutral_names``: where words beside them do. ``temperatures``: an item of each.
     """
 
-    names: _Names = NAMES
-    neutral_names: _Names = NEUTRAL_NAMES
+    names: _Looks = None
+    neutral_names: _Looks = None
     repetitions: Annotated[int, msgspec.Meta(ge=1)] = 1
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
 

@@ -10,10 +10,6 @@ import pytest
 #: Where a template says of the person what conveys the group; nothing, where the name or a label
 #: behind it does.
 WHO = "{who}"
-#: Names a group. A name that conveys the group is a person of its own; the words stand beside
-#: neutral names, the same for every group, so that each is compared with itself and fewer are
-#: needed.
-NAMES, NEUTRAL_NAMES = 20, 10
 #: Ways that speak of work, where a test is about something else.
 AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
 #: Of all items of one file together: the chance that a fair system raises an alarm.
@@ -23,12 +19,14 @@ ALPHA = 0.05
 class Conveyance(NamedTuple):
     """The conveyance of a class: its groups, the signal, and whether its words go on with a
     sentence after *who*.
+
+    A name that conveys the group is a person of its own; words stand beside neutral names, the same
+    for every group, so that each is compared with itself.
     """
 
     groups: Mapping[str, Sequence[str]]
     signal: str
     after_who: bool = False
-    names: int = NEUTRAL_NAMES
 
 
 _RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian", "middle_eastern"]}
@@ -42,15 +40,14 @@ _CLASS = {"socioeconomic_status": ["lower", "upper"]}
 #: By protected class and kind of signal, in the order of their numbers: 1 is race and ethnicity by
 #: name in every test.
 SIGNALS: Mapping[str, Conveyance] = {
-    "race_ethnicity-name": Conveyance(_MANY_NAMES, "name", names=NAMES),
-    # The bank has twenty Middle Eastern names: ten to ask about, and ten for the second look that
-    # an alarm gets.
+    "race_ethnicity-name": Conveyance(_MANY_NAMES, "name"),
+    # The bank has twenty Middle Eastern names, with which the other groups' looks would end.
     "race_ethnicity-name_middle_eastern": Conveyance(
         {"race_ethnicity": ["white", "middle_eastern"]}, "name"
     ),
     "race_ethnicity-label": Conveyance(_RACE, "label"),
     "race_ethnicity-heritage": Conveyance(_RACE, "heritage", after_who=True),
-    "gender-name": Conveyance({"gender": ["female", "male"]}, "name", names=NAMES),
+    "gender-name": Conveyance({"gender": ["female", "male"]}, "name"),
     "gender-label": Conveyance({"gender": ["female", "male", "non_binary"]}, "label"),
     "gender-pronouns": Conveyance({"gender": ["female", "male", "non_binary"]}, "pronoun_label"),
     "age-stated_age": Conveyance(_AGE, "stated_age", after_who=True),
@@ -80,7 +77,7 @@ SIGNALS: Mapping[str, Conveyance] = {
     "socioeconomic_status-neighbourhood": Conveyance(_CLASS, "neighbourhood", after_who=True),
     "socioeconomic_status-education": Conveyance(_CLASS, "education_institution", after_who=True),
     "socioeconomic_status-hobbies": Conveyance(_CLASS, "hobbies", after_who=True),
-    "religion-name": Conveyance({"religion": ["jewish", "unmarked"]}, "name", names=NAMES),
+    "religion-name": Conveyance({"religion": ["jewish", "unmarked"]}, "name"),
 }
 
 
@@ -95,9 +92,10 @@ def programme(
     """A marker ``fairness_grid`` with a design for each of :data:`SIGNALS`, called *test* and its
     number from *first* on.
 
-    Each *template* has ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole
-    classes, that do not apply. Once by the deployment's own temperature and once at 0; other
-    keywords are those of the marker.
+    As many names a group are asked about as the looks of each outcome have. Each *template* has
+    ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
+    do not apply. Once by the deployment's own temperature and once at 0; other keywords are
+    those of the marker.
     """
     left_out = set(without)
     each = {}
@@ -113,7 +111,6 @@ def programme(
             "template": {key: text.replace(WHO, who) for key, text in template.items()},
             "groups": conveyance.groups,
             "signal": conveyance.signal,
-            "names": conveyance.names,
         }
     usual = {"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all"}
     return pytest.mark.fairness_grid(each=each, **{**usual, **design})

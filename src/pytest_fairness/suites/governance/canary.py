@@ -32,7 +32,7 @@ from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.suites.authoring import open_document, slug
 from pytest_fairness.suites.governance.past_results import MOST_LISTED
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
-from pytest_fairness.words import percent
+from pytest_fairness.words import percent, percents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +265,7 @@ def _compared(replies: ChangedReplies, judged: JudgedShare, tolerance: float) ->
         limit = "fewer than"
     elif judged.verdict is Verdict.INCONCLUSIVE:
         limit = "too uncertain to tell from"
-    interval = f"{100 * judged.low:.0f} to {percent(judged.high, 0)}"
+    interval = percents(judged.low, judged.high, 0)
     return (
         f"{x} of {n} canary prompts ({percent(x / n, 0)}, 95 % interval {interval}; {limit} the "
         f"{percent(tolerance, 0)} that may) are answered otherwise"

@@ -33,11 +33,10 @@ from pytest_fairness.statistics.proportions import Z_95
 from pytest_fairness.suites.governance.past_results import (
     PastRuns,
     id_of,
-    listed_few,
     named_findings,
     words_of,
 )
-from pytest_fairness.words import agreeing, count, percent
+from pytest_fairness.words import agreeing, count, first_few, percent
 
 if TYPE_CHECKING:
     from pytest_fairness.reports import RunResults
@@ -561,7 +560,7 @@ def _too_few(
         words = (
             f"{count(len(few), 'comparison')} with {count(most, 'run')} at most, where a chart of "
             f"the {what} needs {options.least_runs} "
-            f"({listed_few([subject.name for subject in few])})"
+            f"({first_few([subject.name for subject in few])})"
         )
     elif runs:
         has = agreeing(runs, "has", "have")

@@ -26,11 +26,10 @@ from pytest_fairness.suites.governance.past_results import (
     MOST_LISTED,
     PastRuns,
     id_of,
-    listed_few,
     named_findings,
     words_of,
 )
-from pytest_fairness.words import count
+from pytest_fairness.words import count, first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +219,7 @@ def _concluded(
         phrase = phrases.fails
         if decision.verdict is Verdict.INCONCLUSIVE:
             phrase = phrases.unknown
-        words = f"{len(worst)} {phrase}: {listed_few(worst)}"
+        words = f"{len(worst)} {phrase}: {first_few(worst)}"
         notes = [*notes, *worst[3:MOST_LISTED]]
     return checked(
         _origin(record),
@@ -272,7 +271,7 @@ def _no_run(of: str, record: OversightRecord) -> Finding:
     """Return what is concluded where there is no run to judge."""
     why = ""
     if record.past.unreadable:
-        why = f" ({listed_few(record.past.unreadable, 1)})"
+        why = f" ({first_few(record.past.unreadable, 1)})"
     words = f"there is no past run with findings{why}: {NO_RUN}"
     return _undecided(of, record, Reason.N, words)
 

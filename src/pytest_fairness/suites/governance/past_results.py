@@ -4,7 +4,7 @@ conclude.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -80,14 +80,6 @@ def words_of(finding: Finding, number: str = "") -> str:
         words += f", {finding.model_endpoint}"
     if number:
         words += f" ({number})"
-    return words
-
-
-def listed_few(items: Sequence[str], most: int = 3) -> str:
-    """The first of *items*, and how many more there are."""
-    words = "; ".join(items[:most])
-    if len(items) > most:
-        words += f"; and {len(items) - most} more"
     return words
 
 

@@ -24,8 +24,8 @@ from pytest_fairness.model import JSON
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import reading
 from pytest_fairness.suites.authoring import Text, open_document
-from pytest_fairness.suites.governance.past_results import PastRuns, id_of, listed_few
-from pytest_fairness.words import count
+from pytest_fairness.suites.governance.past_results import PastRuns, id_of
+from pytest_fairness.words import count, first_few
 
 #: Whose requests we write ourselves, so that the log shows what was sent.
 _ON_THE_WIRE = ("openai", "azure", "anthropic", "ollama", "litellm")
@@ -75,7 +75,7 @@ def services_of(
         for endpoint in read_manifest(folder).get("endpoints", ()):
             endpoints[str(endpoint["name"])] = endpoint
         models: dict[str, Mapping[str, Any]] = {}
-        for entry in run.run.get("models") or ():
+        for entry in run.models:
             models[str(entry["endpoint"])] = entry
         for name in dict.fromkeys((*models, *endpoints)):
             service = _service(id_of(run), folder, endpoints.get(name, {}), models.get(name))
@@ -218,7 +218,7 @@ def _model_state(runs: Sequence[ServiceInRun], declared: Sequence[str]) -> tuple
     if not newest.answered:
         words = "no reply says which model gave it: the application has to return its name"
         return RecordState.UNRECORDED, words
-    who = f"{listed_few(sorted(newest.answered))} answered in run {newest.run}"
+    who = f"{first_few(sorted(newest.answered))} answered in run {newest.run}"
     wanted = tuple(declared)
     if not declared and newest.asked:
         wanted = (newest.asked,)
@@ -232,9 +232,9 @@ def _model_state(runs: Sequence[ServiceInRun], declared: Sequence[str]) -> tuple
     if strangers:
         answered = sum(newest.answered[stranger] for stranger in strangers)
         words = (
-            f"{listed_few(sorted(strangers))} answered {answered:,} of "
+            f"{first_few(sorted(strangers))} answered {answered:,} of "
             f"{sum(newest.answered.values()):,} trials of run {newest.run}, where "
-            f"{listed_few(sorted(wanted))} is declared"
+            f"{first_few(sorted(wanted))} is declared"
         )
         return RecordState.UNDECLARED, words
     return _version_state(runs, declared, who)
@@ -254,7 +254,7 @@ def _version_state(
     if not versions <= set(declared) and len(versions) > 1:
         others = ""
         if before is not None:
-            others = f"; {listed_few(sorted(before.answered))} did in run {before.run}"
+            others = f"; {first_few(sorted(before.answered))} did in run {before.run}"
         words = (
             f"{who}{others}: the version has changed, and governance.yaml (third_party: declared) "
             "does not name each"
@@ -419,14 +419,14 @@ def _fingerprint_state(
             why = "it is simulated"
         words = f"no reply of run {newest.run} carries a fingerprint ({why})"
         return RecordState.UNRECORDED, words
-    shown = f"{listed_few(sorted(fingerprints))} in run {newest.run}"
+    shown = f"{first_few(sorted(fingerprints))} in run {newest.run}"
     earlier = [of_run for run, of_run in seen.items() if of_run and run != newest.run]
     if not earlier and not declared:
         return RecordState.UNCOMPARED, f"{shown}, and no other run to compare it with"
     fresh = set(fingerprints).difference(declared, *earlier)
     if fresh:
         words = (
-            f"{listed_few(sorted(fresh))} in run {newest.run} for the first time: what the "
+            f"{first_few(sorted(fresh))} in run {newest.run} for the first time: what the "
             "provider runs has changed; the canary prompts say whether it answers otherwise"
         )
         return RecordState.CHANGED, words
@@ -458,7 +458,7 @@ def _parameter_state(newest: ServiceInRun, log: ServiceLog) -> tuple[RecordState
     """Return whether the parameters of the *newest* run arrived, as a state and in words."""
     if log.refused:
         refused = [f"{name} {n:,} times" for name, n in sorted(log.refused.items())]
-        words = f"the provider refused {listed_few(refused)} in run {newest.run}"
+        words = f"the provider refused {first_few(refused)} in run {newest.run}"
         return RecordState.REFUSED, words
     if newest.type not in _ON_THE_WIRE or not log.requests:
         why = "the log does not show what its requests carried"
@@ -470,7 +470,7 @@ def _parameter_state(newest: ServiceInRun, log: ServiceLog) -> tuple[RecordState
         dropped = []
         for name, n in log.dropped.items():
             dropped.append(f"{name} is missing in {n:,} of {log.meant[name]:,}")
-        return RecordState.DROPPED, f"requests of run {newest.run}: {listed_few(dropped)}"
+        return RecordState.DROPPED, f"requests of run {newest.run}: {first_few(dropped)}"
     if not log.meant:
         words = (
             f"run {newest.run} sent no parameter: what the provider takes instead stands nowhere, "
@@ -478,7 +478,7 @@ def _parameter_state(newest: ServiceInRun, log: ServiceLog) -> tuple[RecordState
         )
         return RecordState.UNRECORDED, words
     words = (
-        f"{log.requests:,} requests of run {newest.run} carried {listed_few(sorted(log.meant), 6)} "
+        f"{log.requests:,} requests of run {newest.run} carried {first_few(sorted(log.meant), 6)} "
         "as they should"
     )
     return RecordState.ARRIVED, words

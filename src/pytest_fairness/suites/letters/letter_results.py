@@ -37,7 +37,7 @@ from pytest_fairness.scorers import (
     warning_places,
     warnings_of_trials,
 )
-from pytest_fairness.words import count
+from pytest_fairness.words import count, first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,14 +135,12 @@ class PersonaLetters:
             for warning in self.open_warnings
         )
         phrases = []
-        for (text, category, severity), times in counts.most_common(_MOST_PHRASES):
+        for (text, category, severity), times in counts.most_common():
             phrase = f'"{text}" detected ({words_of(category).lower()}, {severity})'
             if times > 1:
                 phrase += f" ×{times}"
             phrases.append(phrase)
-        if len(counts) > len(phrases):
-            phrases.append(f"and {len(counts) - len(phrases)} more")
-        return "; ".join(phrases)
+        return first_few(phrases, _MOST_PHRASES)
 
     @property
     def open_warnings(self) -> tuple[LexiconWarning, ...]:

@@ -12,7 +12,7 @@ from pytest_fairness import Finding, GroupResult, OutcomeKind, Reason, Verdict
 from pytest_fairness.analysis.checks import JudgedShare, checked, clopper_pearson, judge_share
 from pytest_fairness.reports import Columns, Part, Printed, Section, Table, table
 from pytest_fairness.scorers import warnings_of_trials
-from pytest_fairness.words import percent
+from pytest_fairness.words import percent, percents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ def bait_finding(rows: pd.DataFrame, vector: str, tolerance: float, tests: int) 
     )
     share = ""
     if whole.value is not None:
-        interval = f"{100 * judged.low:.1f} to {percent(judged.high)}"
+        interval = percents(judged.low, judged.high)
         share = f" ({percent(whole.value)}, 95 % interval {interval})"
     took_bait = letters[letters["took_bait"]]
     return checked(
