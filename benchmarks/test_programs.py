@@ -24,6 +24,7 @@ PROGRAMS = {
     "look_sessions": ("--fair 1 --biased 0 --only 2", "of 1 audits"),
     "letter_gate": ("--runs 1", "1 runs without a change"),
     "lexicon": ("", "all categories: precision"),
+    "looks": ("--audits 1 --rounds 1 --only four-fifths,", "four-fifths, .5, 2 groups"),
     "log_memory": ("40", "bytes a trial"),
     "published_tables": ("TABLES", "1 PASS, 1 FAIL"),
     "mutations": ("--only LEAST_ROWS", "1 mutations, 0 alive"),

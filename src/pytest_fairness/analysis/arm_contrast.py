@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
-from pytest_fairness.analysis.family import Family, Member
+from pytest_fairness.analysis.family import Family, Member, keep_green
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     IDLE,
@@ -272,6 +272,7 @@ def _judge(
     )
     family = Family([member], rule)
     judged = family.judge()
+    keep_green(judged[0], rule.look)
     grown = (table.figures["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     usable = np.array([not decision.unusable for decision in judged[0].decisions])
     rows = zip(family.results(judged), contrasts, (grown & usable).tolist(), strict=True)

@@ -39,6 +39,8 @@ GREEN = 0.05
 MOST_RED = 0.015
 """Budget of an assertion for red about a fair system, where the session leaves it as much."""
 MANY_UNANSWERED = 0.20
+NOTHING_TO_REDUCE = "nothing to reduce"
+"""Begins the note on a pair of an arm that had no disparity: what did not shrink is not settled."""
 RED_OF_BUDGET = 1.26
 """A fair audit is red in up to so many times its budget: templates add a fifth, t at 10 names 5 %."""
 EFFECT = "effect d"
@@ -94,7 +96,7 @@ class Look:
         green = {
             key_of(pair)
             for pair in finding.pairs
-            if pair.verdict is Verdict.PASS and not pair.alarm_only
+            if pair.verdict is Verdict.PASS and not pair.alarm_only and not _idle(pair)
         }
         return self.settled | green
 
@@ -112,6 +114,10 @@ class Look:
 def key_of(pair: PairResult) -> tuple[str, str, str, str]:
     """Return what tells *pair* from the others of its assertion."""
     return str(pair.statistics.get("by", "")), pair.metric, pair.group_1, pair.group_2
+
+
+def _idle(pair: PairResult) -> bool:
+    return any(note.startswith(NOTHING_TO_REDUCE) for note in pair.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

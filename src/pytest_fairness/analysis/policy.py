@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
-from pytest_fairness.analysis.looks import Look
+from pytest_fairness.analysis.looks import NOTHING_TO_REDUCE, Look
 from pytest_fairness.analysis.sentences import ABOUT
 from pytest_fairness.model import (
     ALARMS,
@@ -72,12 +72,11 @@ TOO_LITTLE = "apart by more than chance, too little to matter"
 LEAST_RATIO = 2 / 3
 """A PASS by four fifths needs the lower end of the ratio's 90 % interval to reach this: four fifths
 of four fifths is .64."""
-_NOTHING_TO_REDUCE = "nothing to reduce"
 LEAST_WIN_RATIO = 0.8
 """Win rates with a ratio below this are no trifle: a significant difference is at least a FLAG."""
-SETTLED = "inside the margin at an earlier look, which stands"
+SETTLED = "PASS at an earlier look, which stands"
 """Says that a pair stays green."""
-IDLE = "nothing to reduce: in both arms the whole {} interval lies inside ±.2 SD"
+IDLE = NOTHING_TO_REDUCE + ": in both arms the whole {} interval lies inside ±.2 SD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -786,7 +785,7 @@ class JudgedPair(NamedTuple):
     def became(self) -> str:
         """Return what became of the disparity: smaller, larger, idle or open."""
         if self.pair.verdict is Verdict.PASS:
-            if any(note.startswith(_NOTHING_TO_REDUCE) for note in self.pair.notes):
+            if any(note.startswith(NOTHING_TO_REDUCE) for note in self.pair.notes):
                 return "idle"
             return "smaller"
         if self.pair.verdict is Verdict.INCONCLUSIVE:
