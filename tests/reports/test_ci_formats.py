@@ -66,12 +66,6 @@ def test_each_stands_at_its_test_the_worst_first() -> None:
     ]
 
 
-def test_what_is_significant_across_the_session_is_an_error() -> None:
-    """The session fails for it, though its test passed."""
-    made = results(passing(), run={"session": {"alarms": [0], "alpha": 0.05}})
-    assert [(one.level, one.verdict) for one in remarks(made)] == [("error", Verdict.PASS)]
-
-
 def test_annotations() -> None:
     """One line each; a place and a title that end where they should; at most ten of a level."""
     first, *_, last = workflow_commands(run())

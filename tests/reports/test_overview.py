@@ -55,22 +55,17 @@ def session() -> RunResults:
     for nodeid, (outcome, message, found, _) in TESTS.items():
         places = list(range(at, at := at + len(found)))
         items.append({"nodeid": nodeid, "outcome": outcome, "message": message, "findings": places})
-    alarm = next(item["findings"] for item in items if item["nodeid"] == "t.py::justified")
-    run = {"session": {"alpha": 0.05, "alarms": alarm}}
-    return results(*findings, items=items, run=run, missing=["t.py::crashed"])
+    return results(*findings, items=items, missing=["t.py::crashed"])
 
 
 def test_each_reason_for_a_red_session_is_one_line(session):
-    """A reason a test, the worst finding first; then what failed without one, the session's alpha,
-    and what crashed. A finding that does not fail its test is no reason: a PASS, what is justified
+    """A reason a test, the worst finding first; then what failed without one, and what crashed. A
+    finding that does not fail its test is no reason: a PASS, what is justified
     or expected, a warning.
     """
     found = failures(session)
     whys = {nodeid: why for nodeid, (*_, why) in TESTS.items() if why is not None}
-    whys |= {
-        "t.py::justified": "below the session's alpha of 0.05",
-        "t.py::crashed": "never finished",
-    }
+    whys["t.py::crashed"] = "never finished"
     assert {one.nodeid: one.why for one in found} == whys
     assert len(found) == len(whys)
     assert [one.nodeid for one in found[:3]] == ["t.py::fail", "t.py::flag", "t.py::few"]
@@ -151,7 +146,7 @@ def test_every_line_leads_to_a_card_or_to_a_message(session, tmp_path):
     assert [one for one in anchors if one.startswith("f-") and "heading" not in one] == [
         session.ids[at] for at in session.order
     ]
-    assert "9 of 12 fairness tests failed; 1 of 12 fairness tests never finished." in page.text
+    assert "8 of 12 fairness tests failed; 1 of 12 fairness tests never finished." in page.text
     assert (
         page.text.index("The session failed")
         < page.text.index("What needs a decision")

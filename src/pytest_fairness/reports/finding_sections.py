@@ -629,7 +629,7 @@ def _interval_of_step(step: Mapping[str, Any]) -> str:
 
 
 def _looks_facts(looks: Mapping[str, Any]) -> Facts:
-    """What the looks took, what they may spend, and how near to red the finding came."""
+    """Return what the looks took, what they may spend, and how near to red the finding came."""
     made: list[dict[str, Any]] = looks["made"]
     planned: list[int] = looks["planned"]
     trials = made[-1].get("trials")

@@ -73,8 +73,7 @@ class Failure:
 
 def failures(results: RunResults) -> list[Failure]:
     """Why the session failed, as far as fairness tests are concerned: a reason a test, the findings
-    worst first, then tests that failed otherwise, findings below the session's alpha, and tests
-    that never finished.
+    worst first, then tests that failed otherwise, and tests that never finished.
     """
     red = {id(item): item for item in results.failed}
     failed = []

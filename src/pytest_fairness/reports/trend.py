@@ -285,16 +285,16 @@ def answered(results: RunResults, finding: Finding) -> str:
 
 def _points(trend: FindingTrend) -> Table:
     """A row a run."""
-
-    def verdict(point: TrendPoint) -> Entry | str:
-        judged = point.pair if point.pair is not None else point.finding
-        if judged is None:
-            return "not tested"
-        return Entry(verdict=judged.verdict, reason=judged.reason)
-
-    findings = [point.finding for point in trend.points if point.finding is not None]
-    of_baselines = any(finding.assertion == "baseline" for finding in findings)
-    levels = [point.confidence for point in trend.points if point.confidence is not None]
+    levels: list[float] = []
+    of_baselines = False
+    early = ""
+    for point in trend.points:
+        if point.finding is not None and point.finding.assertion == "baseline":
+            of_baselines = True
+        if point.confidence is not None:
+            levels.append(point.confidence)
+        if point.stopped_early:
+            early = f"; {EARLY}"
     level = words.of_confidence(levels)
     if of_baselines:
         level = "interval"
@@ -305,23 +305,34 @@ def _points(trend: FindingTrend) -> Table:
         shown = words.interval(low, high, trend.shown)
         return formatting.interval_at(shown, point.confidence or 0.0, levels)
 
-    def value(point: TrendPoint) -> str:
-        shown = trend.shown(point.value()[0])
-        if point.stopped_early:
-            return f"{shown} ({formatting.STOPPED_EARLY})"
-        return shown
-
+    measure = "value"
+    if trend.pair is not None:
+        measure = trend.measure.rpartition(", ")[2]
     columns: Columns = {
         "run": lambda point: point.run,
         "model": lambda point: shortened(point.model or words.NOTHING, 60),
-        trend.measure.rpartition(", ")[2] if trend.pair is not None else "value": value,
+        measure: lambda point: _shown_value(trend, point),
         level: ends,
-        "verdict": verdict,
+        "verdict": _verdict_of_point,
     }
-    caption = f"{trend.measure}, the oldest run first"
-    if any(point.stopped_early for point in trend.points):
-        caption += f"; {EARLY}"
+    caption = f"{trend.measure}, the oldest run first{early}"
     return table(caption, trend.points, columns, words=("model",))
+
+
+def _shown_value(trend: FindingTrend, point: TrendPoint) -> str:
+    shown = trend.shown(point.value()[0])
+    if point.stopped_early:
+        return f"{shown} ({formatting.STOPPED_EARLY})"
+    return shown
+
+
+def _verdict_of_point(point: TrendPoint) -> Entry | str:
+    judged: PairResult | Finding | None = point.pair
+    if judged is None:
+        judged = point.finding
+    if judged is None:
+        return "not tested"
+    return Entry(verdict=judged.verdict, reason=judged.reason)
 
 
 def chart(trend: FindingTrend) -> OverTime:
