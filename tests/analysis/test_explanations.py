@@ -225,19 +225,21 @@ def test_a_finding_is_explained_by_what_it_computed(
         ("no_preference", {"friedman": {}}, "Friedman (1937)"),
         ("no_preference", {"conditional_logit": {}}, "McFadden"),
         ("no_preference", {}, "order of listing"),
-        ("no_disparity", {"confirmation": {"confirmed": True}}, "Pocock 1977"),
-        ("no_disparity", {"confirmation": {"confirmed": False}}, "Pocock 1977"),
+        ("no_disparity", {"looks": {"planned": [10, 20, 40]}}, "Lan & DeMets 1983"),
     ],
 )
-def test_rankings_choices_and_second_samples_have_methods_of_their_own(
+def test_rankings_choices_and_looks_have_methods_of_their_own(
     assertion: str, details: dict[str, Any], text: str
 ) -> None:
     finding = Finding(assertion=assertion, verdict=Verdict.FLAG, sentence="x", details=details)
     assert text in method(finding)
-    unconfirmed = Finding(
-        assertion="no_disparity", verdict=Verdict.FLAG, sentence="x", details={"confirmation": {}}
+    once = Finding(
+        assertion="no_disparity",
+        verdict=Verdict.FLAG,
+        sentence="x",
+        details={"looks": {"planned": [20]}},
     )
-    assert "Pocock 1977" not in explain(unconfirmed)
+    assert "Lan & DeMets 1983" not in explain(once)
 
 
 ASSERTIONS = [

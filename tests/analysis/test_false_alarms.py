@@ -140,7 +140,7 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     manifest = {"id": "r", "settings": {"session_alpha": 0.05}, "endpoints": []}
     written = write_results(tmp_path, manifest, ledger.to_dict())
     read = read_results(tmp_path)
-    known = {"method": "holm", "findings": 3, "alpha": 0.05, "looks": 0}
+    known = {"method": "holm", "findings": 3, "alpha": 0.05, "looks": 0, "judged_once": 0}
     assert read.session == {**known, "false_alarm": None, "false_alarm_of_looks": None}
     assert [f.details["session"]["corrected_p_value"] for f in read.findings] == pytest.approx(
         [0.06, 0.0072, 0.62]

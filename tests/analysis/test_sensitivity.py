@@ -5,6 +5,7 @@ misses them.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,10 +29,31 @@ from pytest_fairness.analysis.sensitivity import (
 )
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.reports.formatting import marks, sensitivity_line
-from pytest_fairness.running_test import Policy, running_test
+from pytest_fairness.running_test import Policy, TestContext, running_test
+from pytest_fairness.testing import choices_frame, decisions_frame, scores_frame
 
 from ..support.choice_tables import slates
-from .test_confirmation import chosen, decided, running, table
+
+
+def table(*shifts: float, seed: int = 0, people: int = 20) -> pd.DataFrame:
+    """Names × 4 templates × 2 for the groups a, b, c …, each lower by its shift; other names for
+    every seed.
+    """
+    lower = {label: -shift for label, shift in zip("abcdef", shifts, strict=False)}
+    return scores_frame(lower, names=people, seed=seed)
+
+
+def decided(a: int, b: int, n: int = 200) -> pd.DataFrame:
+    return decisions_frame({"a": a, "b": b}, of=n)
+
+
+def chosen(wins: int, n: int = 150) -> pd.DataFrame:
+    return choices_frame(wins, of=n, groups=("A", "B"))
+
+
+def running(emitted: list[Finding], **changes: Any) -> TestContext:
+    fields = {"test_id": "t", "test_module": "m", "description": "d", **changes}
+    return TestContext(emit=emitted.append, **fields)
 
 
 def frame(seed, names=20, groups=("A", "B", "C"), name_sd=0.2, templates=5, repetitions=2):
@@ -200,7 +222,7 @@ def test_a_blind_test_and_an_alarming_placebo_are_noted(found, blind, alarming):
 
 
 def in_test(policy=Policy(sensitivity=True)):  # noqa: B008 - a frozen value
-    return running(None, [], policy=policy)
+    return running([], policy=policy)
 
 
 def test_every_passing_assertion_is_tried_and_only_passing_ones(monkeypatch):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_fairness.analysis.false_alarms import ALPHA, CONFIRMED, TEMPLATE_ALPHA
+from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
     MARGIN,
@@ -344,7 +344,7 @@ def test_the_thresholds_are_those_of_the_contract() -> None:
         score: 100, OutcomeKind.ORDINAL: 100, OutcomeKind.NARRATIVE: 50, OutcomeKind.REFUSAL: 50,
         rate: 100, OutcomeKind.CATEGORICAL: 100,
     } == RECOMMENDED_N  # fmt: skip
-    assert (ALPHA, CONFIRMED, TRIVIAL, MARGIN) == (0.05, 0.5, 0.2, 0.5)
+    assert (ALPHA, TRIVIAL, MARGIN) == (0.05, 0.2, 0.5)
     assert (MAX_UNSCORED, MAX_RAGGED, MAX_REFUSAL_DIFFERENCE, LIKELY_REFUSAL_DIFFERENCE) == (
         0.05,
         0.2,

@@ -39,6 +39,9 @@ GREEN = 0.05
 MOST_RED = 0.015
 """Budget of an assertion for red about a fair system, where the session leaves it as much."""
 MANY_UNANSWERED = 0.20
+LEAST_RATIO = 2 / 3
+"""A PASS by four fifths needs the lower end of the ratio's interval to reach this: four fifths of
+four fifths is .64."""
 NOTHING_TO_REDUCE = "nothing to reduce"
 """Begins the note on a pair of an arm that had no disparity: what did not shrink is not settled."""
 RED_OF_BUDGET = 1.26

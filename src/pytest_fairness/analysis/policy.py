@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
-from pytest_fairness.analysis.looks import NOTHING_TO_REDUCE, Look
+from pytest_fairness.analysis.looks import LEAST_RATIO, NOTHING_TO_REDUCE, Look
 from pytest_fairness.analysis.sentences import ABOUT
 from pytest_fairness.model import (
     ALARMS,
@@ -69,9 +69,6 @@ UNLIKE = 0.01
 PRACTICAL = 0.9
 """A ratio from here on does not matter in practice, unless nearly everybody is favoured."""
 TOO_LITTLE = "apart by more than chance, too little to matter"
-LEAST_RATIO = 2 / 3
-"""A PASS by four fifths needs the lower end of the ratio's 90 % interval to reach this: four fifths
-of four fifths is .64."""
 LEAST_WIN_RATIO = 0.8
 """Win rates with a ratio below this are no trifle: a significant difference is at least a FLAG."""
 SETTLED = "PASS at an earlier look, which stands"

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_fairness import model, words
-from pytest_fairness.analysis.looks import DIFFERENCE, EARLY, EFFECT, RATIO, looks_of
-from pytest_fairness.analysis.policy import LEAST_RATIO
+from pytest_fairness.analysis.looks import DIFFERENCE, EARLY, EFFECT, LEAST_RATIO, RATIO, looks_of
 from pytest_fairness.analysis.sentences import FIRST_ASK
 from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
