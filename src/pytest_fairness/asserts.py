@@ -479,7 +479,7 @@ def _judged_by_looks(
 
 
 class _Stop(Exception):
-    """What keeps a later look from being made, in words: the look before is the last."""
+    """Ends the looks, saying why the next cannot be made: the look before is the last."""
 
 
 def _looked(

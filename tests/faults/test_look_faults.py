@@ -94,7 +94,7 @@ def test_f73_the_deadline(project: Project, part: int, asked: int) -> None:
     assert len(case.ledger) == asked
     looks = looks_of(case)
     assert looks["verdict"] == "INCONCLUSIVE"
-    assert "stopped at look 1 of 2 (10 names a group)" in looks["sentence"]
+    assert "stopped by the deadline at look 1 of 2 (10 names a group)" in looks["sentence"]
     assert f"{WHOLE - asked} trials of the stage were not run" in looks["stopped"]
     assert decisions(case) == [(1, FIRST, "go on")]
     hook.unlink()

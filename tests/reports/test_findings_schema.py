@@ -119,7 +119,7 @@ def test_what_sessions_write_is_as_the_schema_says(folder):
         for name in ("test_module", "tier", "model_endpoint", "n_per_group", "simulated")
     }
     assert described == {
-        "test_module": "test_every", "tier": 2, "model_endpoint": "simulated", "n_per_group": {"now": 240},
+        "test_module": "test_every", "tier": 2, "model_endpoint": "simulated", "n_per_group": {"now": 200},
         "simulated": True,
     }  # fmt: skip
 

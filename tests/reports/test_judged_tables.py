@@ -267,7 +267,7 @@ def test_the_report_has_dots_and_pairs_from_the_runs_files_alone(tmp_path: Path)
     (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
     text = (run / "report.html").read_text(encoding="utf-8")
     page = Page(text)
-    assert len([dot for dot in page.all("circle") if dot.get("class") == "name"]) == 80
+    assert len([dot for dot in page.all("circle") if dot.get("class") == "name"]) == 40
     (shown,) = [line for line in message.splitlines() if "the widest contrast" in line]
     about = shown.partition("the widest contrast")[2].partition(" (")[0]
     assert f"The widest contrast{about}" in page.text

@@ -316,12 +316,20 @@ def _decided_by(pair: PairResult) -> tuple[str, JSON, JSON, JSON]:
     """Return what decides on *pair*, its value and the ends of its interval: the impact ratio, the
     difference that a margin is given for, or else the effect.
     """
-    known = pair.statistics
-    if "impact_ratio" in known:
-        ends = known.get("clustered_impact_ratio_low"), known.get("clustered_impact_ratio_high")
-        return RATIO, known["impact_ratio"], *ends
-    if "margin" in known:
-        return DIFFERENCE, pair.difference, known.get("interval_low"), known.get("interval_high")
+    statistics = pair.statistics
+    if "impact_ratio" in statistics:
+        ends = (
+            statistics.get("clustered_impact_ratio_low"),
+            statistics.get("clustered_impact_ratio_high"),
+        )
+        return RATIO, statistics["impact_ratio"], *ends
+    if "margin" in statistics:
+        return (
+            DIFFERENCE,
+            pair.difference,
+            statistics.get("interval_low"),
+            statistics.get("interval_high"),
+        )
     return EFFECT, pair.effect, pair.effect_low, pair.effect_high
 
 

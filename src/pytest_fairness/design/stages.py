@@ -122,7 +122,7 @@ def declared_looks(names: int | Sequence[int] | None) -> tuple[int, ...] | None:
         return names, 2 * names
     looks = tuple(names)
     whole = all(isinstance(look, int) and not isinstance(look, bool) for look in looks)
-    if not looks or not whole or any(one >= two for one, two in pairwise((0, *looks))):
+    if not looks or not whole or any(earlier >= later for earlier, later in pairwise((0, *looks))):
         raise UsageError(
             f"names={names!r}: give a whole number from 1, or the looks in rising order, as "
             "(10, 20, 40)"

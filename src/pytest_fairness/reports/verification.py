@@ -531,6 +531,7 @@ def _derived_again(
         if judgement.analysis:
             why = f"judged in {judged_in}, whose log has its table: as this log has it"
         return _as_recorded(unlike, why)
+    wrong: list[str] = []
     try:
         frame = judgement.frame()
         wrong, scored, replies = _check_table(judgement, frame, reader)
@@ -545,7 +546,8 @@ def _derived_again(
                 return _as_recorded([*wrong, *unlike], why, also=True)
         again = _again(judgement, frame, finding, approved, reader)
     except (FairnessError, KeyError, TypeError, ValueError, AttributeError) as error:
-        return False, f"it cannot be derived from the log: {error}"
+        wrong += [f"it cannot be derived from the log: {error}"]
+        return False, "; ".join(_few(wrong))
     wrong += _compared(finding, again)
     wrong += [place for place in unlike if place not in wrong]
     if wrong:
