@@ -65,6 +65,7 @@ def test_parameters_arrive(services: Services) -> None:
     template="{prompt}",
     groups={"canary": {"any": list(canary.canary_prompts().values())}},
     name_slot="prompt",
+    names=(len(canary.canary_prompts()),),
     repetitions=1,
     parameters={"temperature": 0},
 )
