@@ -496,7 +496,7 @@ def of_one_text(request: pytest.FixtureRequest, shared: SharedSessions) -> PastS
 
     def make(project: SharedProject) -> None:
         project.write(
-            conftest__py=FUNCTION, bias__yaml="temperatures: [default]\nneutral_names: 10\n"
+            conftest__py=FUNCTION, bias__yaml="temperatures: [default]\nneutral_names: [10]\n"
         )
         project.run(
             "function",
