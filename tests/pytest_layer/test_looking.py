@@ -719,23 +719,53 @@ def test_a_killed_run_makes_the_same_looks(project: Project, place: int) -> None
     assert problems(project) == []
 
 
-@pytest.mark.parametrize(
-    ("looks", "options"),
-    [("names=(10, 20, 40)", ()), ("", ("-o", "fairness_looks=10,20,40"))],
-    ids=["marker", "project"],
-)
-def test_a_run_that_ended_undecided_is_not_looked_at_further(
-    project: Project, looks: str, options: tuple[str, ...]
+@pytest.mark.parametrize("session", ["--fairness-resume=last", "--fairness-replay=last"])
+@pytest.mark.parametrize("said_by", ["marker", "project"])
+def test_other_looks_at_a_run_that_was_asked_are_refused(
+    project: Project, said_by: str, session: str
 ) -> None:
-    """Its looks were fixed before the first call: with others it cannot be resumed."""
-    first = ("-o", "fairness_looks=10,20")
-    project.write(suite(looks="names=(10, 20)" if looks else ""))
-    project.run(*(() if looks else first))
-    assert project.findings[0]["verdict"] == "INCONCLUSIVE"
-    project.write(suite(looks=looks))
-    result = project.run("--fairness-resume=last", *options)
-    assert "the looks were 10, 20, are 10, 20, 40" in shown(result)
-    assert names_of(project) == {"a": 20, "b": 20}
+    """Its looks were fixed before the first call. It is not looked at further where it ended
+    undecided, nor once with all of the budget where it was seen twice; as they were, the looks are
+    judged.
+    """
+
+    def run(looks: str, *options: str) -> pytest.RunResult:
+        if said_by == "marker":
+            project.write(suite(looks=f"names=({looks},)"))
+            return project.run(*options)
+        project.write(suite())
+        return project.run("-o", f"fairness_looks={looks}", *options)
+
+    first = run("10,20").ret
+    before = project.findings
+    assert [finding["verdict"] for finding in before] == ["INCONCLUSIVE"]
+    asked = names_asked(project)
+    for looks, words in (("10,20,40", "10, 20 and 40"), ("20", "20")):
+        result = run(looks, session)
+        result.assert_outcomes(errors=1)
+        assert f"the looks were 10 and 20, are {words}" in shown(result)
+    assert run("10,20", session).ret == first
+    assert [finding["sentence"] for finding in project.findings] == [before[0]["sentence"]]
+    assert names_asked(project) == asked
+
+
+def test_looks_that_only_scores_have_are_refused_too(project: Project) -> None:
+    """A list may have the looks that rates have by default, and so one more for scores."""
+    project.write(suite(UNDECIDED))
+    project.run().assert_outcomes(passed=1)
+    project.write(suite(UNDECIDED, looks="names=(10, 20, 40, 80)"))
+    result = project.run("--fairness-resume=last")
+    result.assert_outcomes(errors=1)
+    assert "the looks were 10, 20 and 40, are 10, 20, 40 and 80" in shown(result)
+    assert names_of(project) == {"a": 40, "b": 40}
+
+
+def without_looks(record: dict[str, Any]) -> None:
+    """Make *record* one of the time before looks: its design says none, and nothing is fixed."""
+    if record["type"] == "looks":
+        record.clear()
+    elif record["type"] == "design":
+        del record["looks"]
 
 
 def test_a_recording_without_looks_is_judged_by_its_design(project: Project) -> None:
@@ -745,7 +775,7 @@ def test_a_recording_without_looks_is_judged_by_its_design(project: Project) -> 
     copy = project.path / "older"
     shutil.copytree(project.last, copy)
     archived(copy)
-    relogged(copy, lambda record: record.clear() if record["type"] == "looks" else None)
+    relogged(copy, without_looks)
     manifest = json.loads((copy / "manifest.json").read_bytes())
     del manifest["looks"]
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

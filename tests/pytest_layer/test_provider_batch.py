@@ -67,7 +67,7 @@ def test_the_findings_are_those_of_one_by_one(project: Project, server: BatchSer
     write(project, server, GRID, batch="")
     project.run(*MODEL, "-o", "fairness_concurrency=1").assert_outcomes(failed=1)
     singly, cost = statistics(project), total(project)
-    assert server.billed == 320
+    assert server.billed == 160
 
     server.forget()
     write(project, server, GRID)
@@ -76,9 +76,9 @@ def test_the_findings_are_those_of_one_by_one(project: Project, server: BatchSer
     result.stdout.fnmatch_lines(["*FAIL: black is worse off than white*"])
     assert statistics(project) == singly
     assert total(project) == pytest.approx(cost / 2, rel=1e-6)
-    assert len(server.ledger) == server.billed == 320
-    assert sum(len(batch.requests) for batch in server.batches.values()) == 320
-    assert len({record["key"] for record in project.records("trial")}) == 320
+    assert len(server.ledger) == server.billed == 160
+    assert sum(len(batch.requests) for batch in server.batches.values()) == 160
+    assert len({record["key"] for record in project.records("trial")}) == 160
 
     for path in project.path.rglob("*"):
         if path.is_file():
@@ -108,7 +108,7 @@ def test_a_batch_is_left_collected_and_replayed(
     result = project.run(*MODEL)
     result.assert_outcomes(errors=1)
     output = shown(result)
-    assert "fairness: about 13 requests, about $" in output
+    assert "fairness: about 12 requests, about $" in output
     assert ", in the provider's batches (hours, most often)" in output
     assert (
         "batch batch_0 of 'model' (12 requests) goes on at the provider and will be billed"

@@ -58,6 +58,7 @@ from pytest_fairness.trials_frame import (
     refuse_if_nothing_answered,
     trials_frame,
 )
+from pytest_fairness.words import enumerated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +158,10 @@ class TrialSource:
         now: dict[str, Any] = stages.to_dict()
         if before is None or before == now:
             return
-        looks = [", ".join(map(str, plan["rates"])) for plan in (before, now)]
+        outcome = "rates"
+        if before[outcome] == now[outcome]:  # what is listed holds for scores, too
+            outcome = "scores"
+        looks = [enumerated(list(map(str, plan[outcome])), 9) for plan in (before, now)]
         changes = [f"the looks were {looks[0]}, are {looks[1]}"]
         if self._context.recording is None:
             _refuse_changes(changes, self._context.store.directory.name)
