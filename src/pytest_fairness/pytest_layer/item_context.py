@@ -5,7 +5,7 @@ for a FLAG, and the log of what they judge.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.baselines import justifications
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.context import RunContext
-from pytest_fairness.model import Finding
+from pytest_fairness.model import JSON, Finding
 from pytest_fairness.pytest_layer import collection, preflight
 from pytest_fairness.pytest_layer.staged_trials import STAGED
 from pytest_fairness.running_test import TestContext
@@ -48,6 +48,10 @@ class ItemContexts:
             of_session = preflight.notes_on(self.run, item, finding, scored_by)
             return [*of_session, *justifications.expired_notes(documented, finding, nodeid)]
 
+        def log_look(record: Mapping[str, JSON]) -> None:
+            session = self.session_number()
+            self.run.store.append({**record, "test": nodeid, "session": session})
+
         of_trials: dict[str, Any] = {}
         staged = item.stash.get(STAGED, None)
         if staged is not None:
@@ -55,7 +59,7 @@ class ItemContexts:
                 "staged": staged,
                 "changed": staged.changed,
                 "red": self.red,
-                "log_look": lambda record: self.run.store.append({**record, "test": nodeid}),
+                "log_look": log_look,
             }
         return TestContext(
             test_id=labels.id,

@@ -654,11 +654,12 @@ def _rows_of(look: Look, frame: pd.DataFrame, fewer: Mapping[tuple[str, str], in
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoggedLooks:
     """The looks in the log of a run: what was ``fixed`` before the first call, None of a run
-    without; and the last record of each that was ``made``, by test, place and number.
+    without; and the records of each that was ``made``, by session, test, place and number: several
+    of a test that ran again.
     """
 
     fixed: Mapping[str, Any] | None
-    made: Mapping[tuple[Any, ...], Mapping[str, Any]]
+    made: Mapping[tuple[Any, ...], Sequence[Mapping[str, Any]]]
 
 
 @lru_cache(maxsize=1)
@@ -667,10 +668,10 @@ def _logged_looks(run: RunRecords) -> _LoggedLooks:
     fixed = None
     for record in run.of_type(LOOKS):
         fixed = record["looks"]
-    made = {
-        (record["test"], record["place"], record["number"]): record
-        for record in run.of_type("look")
-    }
+    made: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for record in run.of_type("look"):
+        place = record["test"], record["place"], record["number"]
+        made[(record["session"], *place)].append(record)
     return _LoggedLooks(fixed=fixed, made=made)
 
 
@@ -691,12 +692,13 @@ def _check_record(made: Mapping[str, JSON], judgement: Judgement, run: RunRecord
     came out.
     """
     look = f"look {made['number']}"
-    record = _logged_looks(run).made.get((judgement.test, judgement.place, made["number"]))
-    if record is None:
-        raise StoreError(f"{look} is not in the log")
-    wrong = _differences(dict(made), {name: record.get(name) for name in made}, look)
-    if wrong:
-        raise StoreError("; ".join(wrong[:3]))
+    place = judgement.test, judgement.place, made["number"]
+    wrong = [f"{look} is not in the log"]
+    for record in _logged_looks(run).made.get((judgement.session, *place), ()):
+        wrong = _differences(dict(made), {name: record.get(name) for name in made}, look)
+        if not wrong:
+            return
+    raise StoreError("; ".join(wrong[:3]))
 
 
 def _against_baseline(
