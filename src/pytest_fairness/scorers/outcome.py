@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,6 +80,19 @@ _MOST_SCORES = 200_000
 _BITS = 1000  # of a whole number that a float still holds
 
 
+class ReadBy(StrEnum):
+    """What read a reply: the form that was asked for, an answer line, a rule, a model, a person; or
+    nothing did.
+    """
+
+    FORM = "form"
+    LINE = "line"
+    RULE = "rule"
+    MODEL = "model"
+    PERSON = "person"
+    UNREAD = "unread"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """An outcome and its values, on the table's own index.
@@ -86,7 +100,9 @@ class Outcome:
     ``values`` is float for numbers and for yes/no (1 and 0), object for labels; NaN or ``None`` is
     no outcome. A column of the table is handed on as it stands. ``kind`` is ``None`` where the
     values have to decide it. ``low`` and ``high`` are the ends of its scale, ``None`` where it has
-    none that is known.
+    none that is known. ``read_by`` says of each row what read it (a :class:`ReadBy`), None for a
+    column of the table. ``labels`` are a person's readings of a sample of the rows, missing for the
+    others; None where nobody labelled any.
     """
 
     name: str
@@ -97,6 +113,8 @@ class Outcome:
     scorer: Scorer | None
     low: float | None = None
     high: float | None = None
+    read_by: pd.Series[Any] | None = None
+    labels: pd.Series[Any] | None = None
 
 
 def outcome_of(
