@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pytest_fairness.reports.run_comparison import compare_runs
     from pytest_fairness.reports.run_tables import open_run
     from pytest_fairness.scorers import Scorer
+    from pytest_fairness.scorers.judge import judge
     from pytest_fairness.scorers.scorer import scorer
     from pytest_fairness.trials_frame import AnsweredCell
 
@@ -107,6 +108,7 @@ __all__ = [
     "fairness_grid",
     "fairness_pairs",
     "fairness_verdict",
+    "judge",
     "lint_file",
     "lint_text",
     "ll144_tables",
@@ -151,6 +153,7 @@ _HOME = {
     "fairness_grid": "pytest_layer.markers",
     "fairness_pairs": "pytest_layer.markers",
     "fairness_verdict": "analysis.several_outcomes",
+    "judge": "scorers.judge",
     "lint_file": "analysis.template_lint",
     "lint_text": "analysis.template_lint",
     "ll144_tables": "analysis.ll144",

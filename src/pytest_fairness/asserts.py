@@ -356,6 +356,7 @@ def _assert(
     except UsageError as error:
         # From here on, so that Python and pytest show the call and not the inside of the analysis.
         raise error.with_traceback(None) from None
+    finding = _with_reader(finding, basis)
     if test is not None:
         finding = _under_policy(finding, basis, test)
         test.keep(basis.record(test.changed(basis.frame)))
@@ -363,6 +364,17 @@ def _assert(
     if test is not None:
         test.findings.append(finding)
     return conclude(finding, basis)
+
+
+def _with_reader(finding: Finding, basis: _Basis) -> Finding:
+    """Return *finding* with what is known of the model that read some of its replies."""
+    if basis.outcome is None or not basis.outcome.reader:
+        return finding
+    from pytest_fairness.analysis.model_readers import reader_notes
+
+    facts = dict(basis.outcome.reader)
+    notes = (*finding.notes, *reader_notes(facts))
+    return replace(finding, notes=notes, details={**finding.details, "reader": facts})
 
 
 def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding:

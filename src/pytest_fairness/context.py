@@ -43,6 +43,7 @@ class Settings(Policy, ApprovalPolicy):
     baseline_dir: Path
     seed: int
     looks: str
+    reader: str
     session_alpha: float
     session_tests: int | None
     max_cost: float | None

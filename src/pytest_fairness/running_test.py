@@ -98,6 +98,9 @@ class TestContext:
     session; ``scored_by`` takes the names of scorers that were looked up, ``findings`` those of the
     assertions so far, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
     test is run again, and nothing is judged. ``room``: the design promises answers that can vary.
+    ``reading_turns`` asks a model to read what a scorer's rules leave unread: given the scorer, the
+    table, the places of those rows and the scores by rules; it returns None where the project names
+    no reader.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -123,6 +126,7 @@ class TestContext:
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
     room: bool = False
+    reading_turns: Callable[[Any, Any, Sequence[int], Sequence[Any]], Any] | None = None
 
 
 _current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)

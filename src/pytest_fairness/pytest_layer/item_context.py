@@ -14,8 +14,10 @@ import pytest
 from pytest_fairness.baselines import justifications
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.context import RunContext
+from pytest_fairness.documents import project_folder
 from pytest_fairness.model import JSON, Finding
 from pytest_fairness.pytest_layer import collection, preflight
+from pytest_fairness.pytest_layer.reading_turns import Ask, ReadingTurns
 from pytest_fairness.pytest_layer.staged_trials import STAGED
 from pytest_fairness.running_test import TestContext
 from pytest_fairness.runs.judgements import Judgement
@@ -28,13 +30,15 @@ class ItemContexts:
 
     ``in_file``: the justifications of the project's file. ``session_number``: the place of this
     session among those of the run. ``red``: what the assertion in a place of a test may spend on
-    red about a fair system.
+    red about a fair system. ``ask`` gives what asks the system of a name for the reading turns of
+    an item.
     """
 
     run: RunContext
     in_file: Sequence[Justification]
     session_number: Callable[[], int]
     red: Callable[[int, float], float]
+    ask: Callable[[pytest.Item], Ask]
 
     def of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """Return the context of *item*, whose assertions add to *findings*."""
@@ -76,6 +80,12 @@ class ItemContexts:
             scored_by=scored_by,
             notes=notes,
             seed=self.run.settings.seed,
+            reading_turns=ReadingTurns(
+                ask=self.ask(item),
+                reader=self.run.settings.reader,
+                seed=self.run.settings.seed,
+                personas=project_folder(self.run.root),
+            ),
             **of_trials,
         )
 

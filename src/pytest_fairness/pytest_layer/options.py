@@ -261,6 +261,14 @@ OPTIONS = (
         "names a group at which a grid is looked at, as 10,20,40; all: a shard asks every stage",
     ),
     Option(
+        "reader",
+        str,
+        "",
+        "ini",
+        "the endpoint that reads what rules cannot, and judges: a name from endpoints.yaml, or "
+        "'self' for the one under test",
+    ),
+    Option(
         "sensitivity",
         bool,
         False,

@@ -341,6 +341,7 @@ class FairnessSession:
             in_file=self._justifications,
             session_number=lambda: self._number,
             red=self._red,
+            ask=lambda item: lambda *given: self.trial_source.read(item, *given),
         )
 
     @cached_property

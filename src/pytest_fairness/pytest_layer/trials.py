@@ -20,7 +20,7 @@ from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
 from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
-from pytest_fairness.errors import BudgetError, EndpointError, UsageError
+from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
 from pytest_fairness.model import JSON, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
@@ -32,6 +32,7 @@ from pytest_fairness.pytest_layer.plans import (
     parameters_of,
     step_systems,
 )
+from pytest_fairness.pytest_layer.reading_turns import SELF
 from pytest_fairness.pytest_layer.staged_trials import STAGED, StagedTrials, remake_in
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
@@ -72,6 +73,8 @@ _ENDED = "the session that this worker belongs to has ended; nothing more is sen
 #: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it
 #: conclude nothing.
 ASKED = pytest.StashKey[dict[str, JSON]]()
+#: The system that an item asks for trials, in its stash.
+_SYSTEM = pytest.StashKey[Any]()
 
 
 class TrialSource:
@@ -118,6 +121,7 @@ class TrialSource:
 
     def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
+        item.stash[_SYSTEM] = system
         planned = self._grids[collection.grid_key(item)]
         stages = planned.grid.stages or _one_stage(planned)
         largest = 0
@@ -197,6 +201,39 @@ class TrialSource:
                     memory[places[answered.cell.id]] = answered
         self._skip_on_a_shard()
         return memory[index]
+
+    def read(
+        self, item: pytest.Item, reader: str, turns: Sequence[PlannedTrial]
+    ) -> tuple[str, Sequence[Trial]]:
+        """Return the name of the endpoint *reader*, and its answers to reading *turns*, in order.
+
+        Raises UsageError where *item* has no system to be its own reader, and on a shard; and what
+        the engine raises.
+        """
+        if self._deal is not None:
+            raise UsageError(
+                "a shard reads nothing by a model: ask all stages with --fairness-looks=all, merge "
+                "the shards, and let the session that judges the merged run read"
+            )
+        system: Any = reader
+        if reader == SELF:
+            system = item.stash.get(_SYSTEM, None)
+            if system is None:
+                raise UsageError(
+                    f"reader={SELF!r}: this test asks for no trials, so that there is no endpoint "
+                    "to read them; name one"
+                )
+        endpoint, engine = self._engine(system)
+        if isinstance(engine, Engine):
+            return endpoint.name, self._asked(engine, turns)
+        try:
+            return endpoint.name, engine.run(turns)
+        except NeverAskedError as error:
+            run = engine.recording.directory.name
+            raise NeverAskedError(
+                f"replies of run {run} were not read by {endpoint.name!r}, and a replay asks "
+                f"nothing: resume it with --fairness-resume, or name the reader that it had. {error}"
+            ) from error
 
     def _table(
         self,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -52,6 +52,14 @@ from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 from pytest_fairness.scorers.letter import LETTER_SCORE
+from pytest_fairness.scorers.outcome import is_left_for_a_model, score_by_model
+from pytest_fairness.scorers.reading_turn import (
+    ORDERS,
+    READING,
+    ReadingTask,
+    Unread,
+    digest_of,
+)
 from pytest_fairness.trials_frame import any_text
 from pytest_fairness.words import count, listed
 
@@ -784,7 +792,7 @@ def _essence(finding: Finding) -> dict[str, Any]:
     for key in _BESIDE:
         data.pop(key, None)
     data["family"].pop("false_alarm", None)
-    for key in ("session", "sensitivity", "baseline", "judged_in"):
+    for key in ("session", "sensitivity", "baseline", "reader", "judged_in"):
         data["details"].pop(key, None)
     return data
 
@@ -833,21 +841,26 @@ def _check_table(
         return [], "as the test gave them", [None] * len(frame)
     wrong: list[str] = []
     replies: list[Any] = []
+    prompts: list[str] = []
     asked = _of_cells(frame, reader)
     columns = {str(name): frame[name].tolist() for name in frame.columns}
     for at, record in enumerate(asked):
         row = {name: values[at] for name, values in columns.items()}
         if record is None:
             replies.append(None)
+            prompts.append("")
             if row.get("status") not in ("not_run", None):
                 wrong.append(f"row {at + 1} is of a trial that the log does not have")
             continue
         trial = trial_of(record)
         replies.append(trial.reply)
+        prompts.append(record["cell"]["turns"][-1])
         expected = _expected(record, trial, row)
         unlike = _unlike_row(row, expected, judgement.changed)
         wrong += _within(f"row {at + 1}", unlike)
-    scored, differing = _read_again(judgement, frame, replies)
+    turns = _ReadingTurns.of(judgement, reader)
+    texts = list(zip(replies, prompts, strict=True))
+    scored, differing = _read_again(judgement, frame, replies, turns, texts)
     if judgement.changed:
         scored += f"; {listed(judgement.changed)} as the test changed it before it judged"
     return [*wrong, *differing], scored, replies
@@ -912,7 +925,11 @@ def _expected(record: Mapping[str, Any], trial: Any, row: Mapping[str, Any]) -> 
 
 
 def _read_again(
-    judgement: Judgement, frame: pd.DataFrame, replies: Sequence[Any]
+    judgement: Judgement,
+    frame: pd.DataFrame,
+    replies: Sequence[Any],
+    turns: _ReadingTurns | None,
+    texts: Sequence[tuple[Any, str]],
 ) -> tuple[str, list[str]]:
     """Return how the scores of *frame* were had, and which differ from what the scorer makes of
     *replies*.
@@ -933,6 +950,10 @@ def _read_again(
     if outcome is None:
         return "taken as recorded", []
     scorer = _scorer_of(judgement)
+    if turns is not None and outcome.scorer:
+        values = turns.scores(_by_rules(frame, outcome.name, scorer, replies), outcome.kind, texts)
+        differing = _unlike(frame[outcome.name].tolist(), values, outcome.name)
+        return f"{outcome.name} read again, with what {turns.endpoint} answered", differing
     if not outcome.scorer:
         return f"the column {outcome.name} as recorded", []
     if scorer is None:
@@ -940,10 +961,85 @@ def _read_again(
         if outcome.name in BUILT_IN:
             other = "another version of the scorer"
         return f"scores of {other} {outcome.name} as recorded", []
-    with any_text():
-        read = frame.drop(columns=[outcome.name]).assign(reply=list(replies))
-    values = outcome_of(read, scorer).values.tolist()
+    values = _by_rules(frame, outcome.name, scorer, replies)
     return f"{outcome.name} read again", _unlike(frame[outcome.name].tolist(), values, outcome.name)
+
+
+def _by_rules(
+    frame: pd.DataFrame, name: str, scorer: Scorer | None, replies: Sequence[Any]
+) -> list[Any]:
+    """Return the outcome *name* of each row of *frame* as *scorer* reads it off *replies*; None of
+    each without a scorer.
+    """
+    if scorer is None:
+        return [None] * len(frame)
+    with any_text():
+        read = frame.drop(columns=[name]).assign(reply=list(replies))
+    return outcome_of(read, scorer).values.tolist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadingTurns:
+    """Answers of the model *endpoint* about replies, by *task*: by the digest of a reply, the
+    option that it named in each order.
+    """
+
+    endpoint: str
+    task: ReadingTask
+    options: Mapping[str, Sequence[str | Unread]]
+
+    @classmethod
+    def of(cls, judgement: Judgement, reader: RunReader) -> Self | None:
+        """Return those that *judgement* rests on; None where no model read. Raises UsageError where
+        another version would ask otherwise.
+        """
+        facts = judgement.finding.get("details", {}).get("reader")
+        if not facts:
+            return None
+        task = ReadingTask.from_dict(facts["task"])
+        options: dict[str, list[str | Unread]] = defaultdict(list)
+        # A leak test and a second reader have answered, too.
+        for endpoint, cell, reply in _logged_turns(reader):
+            about = cell["attributes"]
+            if endpoint == facts["endpoint"] and about["task"] == task.digest:
+                options[about["reply"]].append(task.read(reply, about["options"]))
+        return cls(endpoint=facts["endpoint"], task=task, options=options)
+
+    def scores(
+        self, by_rules: Sequence[Any], kind: str | None, texts: Sequence[tuple[Any, str]]
+    ) -> list[Any]:
+        """Return the score of each of *texts*, a reply and its prompt: that *by_rules*, else by
+        what the model answered.
+        """
+        values = []
+        for score, (reply, prompt) in zip(by_rules, texts, strict=True):
+            by_model = self._score(reply, prompt)
+            by_rule = None if _is_missing(score) else score
+            if by_model is None or not is_left_for_a_model(kind, by_rule):
+                values.append(by_rule)
+            else:
+                values.append(score_by_model(kind, by_model))
+        return values
+
+    def _score(self, reply: Any, prompt: str) -> Any:
+        """Return what the model's answers about *reply* come to; None where it was not asked."""
+        if not isinstance(reply, str):
+            return None
+        shown = prompt if self.task.shows_prompt else None
+        options = self.options.get(digest_of(reply, shown), ())
+        if len(options) < len(ORDERS):
+            return None
+        return self.task.score(options)
+
+
+@lru_cache(maxsize=1)
+def _logged_turns(run: RunReader) -> list[tuple[str, Mapping[str, Any], Any]]:
+    """Return the reading turns of *run*: who was asked, the cell, and the answer."""
+    turns = []
+    for record in run.all_records():
+        if record["cell"]["template"] == READING:
+            turns.append((record["endpoint"]["name"], record["cell"], trial_of(record).reply))
+    return turns
 
 
 def _scorer_of(judgement: Judgement) -> Scorer | None:

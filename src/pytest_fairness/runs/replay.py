@@ -36,7 +36,7 @@ class Replayer:
     def __init__(self, endpoint: Endpoint, recording: RunReader, store: RunStore) -> None:
         self.endpoint = endpoint
         self.store = store
-        self._recording = recording
+        self.recording = recording
         self._identity = endpoint.identity()
         self._introduced = False
         self._used: set[tuple[str, str]] = set()
@@ -54,7 +54,7 @@ class Replayer:
         run's own log cannot be written.
         """
         keys = [self.key_of(trial) for trial in planned]
-        absent = set(self._recording.missing(keys))
+        absent = set(self.recording.missing(keys))
         missing = list(itertools.compress(planned, map(absent.__contains__, keys)))
         if missing:
             raise self._incomplete(missing, len(planned), design)
@@ -78,7 +78,7 @@ class Replayer:
         if claimed:
             self._introduce()
         finished = {}
-        for key, record in zip(keys, self._recording.records(keys), strict=True):
+        for key, record in zip(keys, self.recording.records(keys), strict=True):
             if record is None:
                 continue
             # A simulated reply stays one: a replay must not make it look like a model's.
@@ -94,7 +94,7 @@ class Replayer:
         if self._introduced:
             return
         self._introduced = True
-        engine = self._recording.engines.get(identity_hash(self._identity))
+        engine = self.recording.engines.get(identity_hash(self._identity))
         if engine is not None:
             self._log(engine)
 
@@ -103,10 +103,10 @@ class Replayer:
     ) -> EndpointError:
         changed = []
         if design is not None:
-            changed = closest_changes(self._recording.designs(), design)
+            changed = closest_changes(self.recording.designs(), design)
         kind: type[EndpointError] = NeverAskedError
         why = "it was never asked there, or otherwise"
-        run = self._recording.directory
+        run = self.recording.directory
         mend = "run the tests as they were recorded, or ask anew without --fairness-replay"
         if changed:
             kind = EndpointError
@@ -125,7 +125,7 @@ class Replayer:
     def _log(self, record: Mapping[str, Any]) -> None:
         """Log *record* in this run: with when it was asked, and where it comes from."""
         kept = {key: value for key, value in record.items() if key not in ("prev", "hash")}
-        self.store.append({**kept, "replay_of": self._recording.directory.name})
+        self.store.append({**kept, "replay_of": self.recording.directory.name})
 
     def close(self) -> None:
         """Nothing is held open."""

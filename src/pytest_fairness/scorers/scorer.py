@@ -14,8 +14,9 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
+from pytest_fairness.scorers.reading_turn import Meaning, ReadingTask
 
-Score: TypeAlias = "float | int | bool | str | None"
+Score: TypeAlias = Meaning
 #: Tokens of a usual reply that is asked for a name, a number or a yes: it, and often a sentence
 #: around it.
 SHORT_REPLY = 60
@@ -50,6 +51,8 @@ class Scorer:
     masks_signals: bool = False
     columns: tuple[str, ...] = ()
     reply_tokens: int | None = None
+    reading: ReadingTask | None = None
+    readers: tuple[str, ...] = ()
     version: str = "1"
 
     def __post_init__(self) -> None:
@@ -116,6 +119,8 @@ class Scorer:
         if not self.built_in:
             source = _source(self.score)
         parts = [self.name, self.version, source]
+        if not self.built_in and self.reading is not None:
+            parts.append(self.reading.digest)
         digest = getattr(self.score, "digest", "")  # of the data that the function reads by
         if digest:
             parts.append(digest)
@@ -159,6 +164,8 @@ class Declared(TypedDict, total=False):
     masks_signals: bool
     columns: tuple[str, ...]
     reply_tokens: int | None
+    reading: ReadingTask | None
+    readers: tuple[str, ...]
     version: str
 
 
