@@ -262,13 +262,15 @@ def _origin(frame: pd.DataFrame, outcome: Outcome) -> dict[str, Any]:
     """Return what a baseline keeps of the origin of its scores: what was asked and who answered,
     what read the replies, and whether the answers are real and whole.
     """
-    from pytest_fairness.baselines.document import Fingerprints, fingerprint
+    from pytest_fairness.baselines.document import BY_MODEL, Fingerprints, fingerprint
     from pytest_fairness.trials_frame import UNFINISHED, design_of
 
     design = design_of(frame)
     scorer = ""
     if outcome.scorer is not None:
         scorer = outcome.scorer.fingerprint
+    if outcome.reader:
+        scorer = f"{BY_MODEL}{fingerprint([scorer, outcome.reader['identity']])}"
     unfinished = 0
     if "status" in frame:
         unfinished = int(frame["status"].isin(UNFINISHED).sum())

@@ -74,6 +74,18 @@ class Fingerprints:
         renamed = {"endpoint", "models"} & set(changed)
         return tuple(clauses[name] for name in changed if not (renamed and name == "identity"))
 
+    def has_other_reader(self, approved: Fingerprints) -> bool:
+        """Return whether a model read these scores, or those *approved*, and not the same one, or
+        not by the same question.
+        """
+        both = (self.scorer, approved.scorer)
+        by_model = any(str(scorer).startswith(BY_MODEL) for scorer in both)
+        return by_model and self.scorer != approved.scorer
+
+
+BY_MODEL = "model:"
+"""How the fingerprint of a scorer begins where a model read: its question and who was asked."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDocument:

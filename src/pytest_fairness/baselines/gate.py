@@ -136,6 +136,9 @@ class Gate:
         if self.approved.approval.simulated != self.simulated:
             self._check_replaceable()
             return None
+        if self.proposed.fingerprints.has_other_reader(self.approved.fingerprints):
+            self._refuse_other_reader()
+            return None
         self.finding = self.compare(self.approved.summary)
         return self._worse(self.finding, self.approved.summary)
 
@@ -162,6 +165,15 @@ class Gate:
                 f"Approval refused: the approved baseline of {score} comes from a live endpoint "
                 "and this run is simulated. Choose the live endpoint with --fairness-endpoint; or, "
                 "if the live baseline is really to go, remove its file first."
+            )
+
+    def _refuse_other_reader(self) -> None:
+        """Raise unless this run approves anew: scores by two readers are of two instruments."""
+        if self.proposed.approval is None:
+            raise BaselineError(
+                f"The approved baseline of {self.proposed.score!r} was read by another model, or by "
+                "another question: scores by two readers cannot be compared. Read as then "
+                f"(fairness_reader, or judge(…)), or approve anew with {APPROVE}."
             )
 
     def _worse(self, finding: Finding, old: ScoreSummary) -> str | None:

@@ -47,6 +47,7 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import unpriced
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.scorers.letter import LetterReader
+from pytest_fairness.scorers.reading_turn import ORDERS
 from pytest_fairness.words import agreeing, count, dollars, enumerated, rounded_percent
 
 _COUNTED = 64
@@ -56,6 +57,8 @@ _LOOKED_AT = 400
 milliseconds.
 """
 _NAMED = 3
+_READING_TOKENS, _ANSWER_TOKENS = 300, 20
+"""Tokens of a reading turn beside the reply that is read, and of its answer, about."""
 _ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
 _MOSTLY_APPROVED, _LIKELY = 0.9, 0.8
 """Of a design whose names end early, the PASS rate of a fair system that approves so many is told
@@ -70,9 +73,11 @@ def announcement(
     *,
     tests: int,
     asking: int,
+    reader: Callable[[], Endpoint | None] = lambda: None,
 ) -> list[str]:
     """The lines: size, endpoints, seed and run; where a model is going to be paid, also requests,
-    cost and time; what to know of the designs.
+    cost and time; what to know of the designs. *reader* gives the model that reads replies, where
+    there is one.
 
     Raises :class:`pytest.UsageError` where an endpoint that is going to be asked is configured
     wrongly, is the same system as another, or its cost has a cap and no price.
@@ -96,6 +101,8 @@ def announcement(
     lines += _of_alarms(chance_of_red(settings, items, grids))
     if paid and settings.replay is None:
         lines += _prices(settings, rows, paid)
+    if settings.replay is None:
+        lines += _readings(settings, rows, reader())
     remarks = [*_remarks(grids, items), *_lines(_ends_of_sources(rows))]
     return [*lines, *_replacements(context, items), *remarks]
 
@@ -221,6 +228,32 @@ def _prices(
         together = _together(named, unknown=None in prices)
         lines.append(f"fairness: together {together}{cap}")
     return lines
+
+
+def _readings(
+    settings: Settings, rows: Sequence[TestEstimate], reader: Endpoint | None
+) -> Iterator[str]:
+    """Yield what it may cost to have *reader* read all replies: nobody knows beforehand how many
+    the rules leave.
+    """
+    if reader is None:
+        return
+    trials = [row.new.most for row in rows]
+    replies = [row.reply_tokens for row in rows]
+    most = round(len(ORDERS) * sum(trials))
+    price = ""
+    if reader.price is not None and not reader.simulated:
+        sent = [_READING_TOKENS + tokens for tokens in replies]
+        requests = zip(trials, sent, strict=True)
+        each = [
+            number * reader.price.cost(input_tokens=tokens, output_tokens=_ANSWER_TOKENS)
+            for number, tokens in requests
+        ]
+        price = f" ({dollars(len(ORDERS) * sum(each) / settings.shards)})"
+    yield (
+        f"fairness: {reader.name} reads the replies that a test leaves to a model, in "
+        f"{len(ORDERS)} requests each: at most {most:,}{price}"
+    )
 
 
 def _together(prices: Iterable[tuple[float, float]], *, unknown: bool) -> str:

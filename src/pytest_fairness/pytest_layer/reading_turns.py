@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
+from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.model import JSON, Cell, Trial
 from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.scorers.reading_turn import (
     ORDERS,
     READING,
@@ -41,8 +43,8 @@ _COMPARED = 20
 """Replies that rules read, and the model as well: the report says how far they agree."""
 _GUESSED = 40
 """Masked replies of which the reader is asked whose they are."""
-#: Asks the system of that name for trials; returns what it is called, and its answers in order.
-Ask: TypeAlias = "Callable[[str, Sequence[PlannedTrial]], tuple[str, Sequence[Trial]]]"
+#: Asks the system of that name for trials; returns it, and its answers in order.
+Ask: TypeAlias = "Callable[[str, Sequence[PlannedTrial]], tuple[Endpoint, Sequence[Trial]]]"
 #: A reading: the score of a label, or why there is none.
 Score: TypeAlias = "Meaning | Unread | Other"
 
@@ -92,7 +94,8 @@ class ReadingTurns:
         reading = self._read(task, scorer.name, readers[0], replies, [*places, *compared])
         scores = {place: reading.scores[place] for place in places}
         facts: dict[str, JSON] = {
-            "endpoint": reading.endpoint,
+            "endpoint": reading.endpoint.name,
+            "identity": identity_hash(reading.endpoint.identity()),
             "task": task.to_dict(),
             "replies": len(places),
             "unread": dict(Counter(str(s) for s in scores.values() if isinstance(s, Unread))),
@@ -102,7 +105,7 @@ class ReadingTurns:
         if len(readers) > 1:
             second = self._read(task, scorer.name, readers[1], replies, places)
             facts["second"] = {
-                "endpoint": second.endpoint,
+                "endpoint": second.endpoint.name,
                 **_agreement(second.scores, scores),
             }
         facts["leaks"] = self._leaks(readers[0], replies, places)
@@ -222,7 +225,7 @@ class _Readings:
     def __init__(
         self,
         task: ReadingTask,
-        endpoint: str,
+        endpoint: Endpoint,
         options: Mapping[int, Sequence[str | Unread]],
     ) -> None:
         self.endpoint = endpoint

@@ -35,6 +35,7 @@ from pytest_fairness.pytest_layer.estimate import brings_its_own
 from pytest_fairness.pytest_layer.item_context import ItemContexts
 from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.pytest_layer.options import settings_of
+from pytest_fairness.pytest_layer.reading_turns import SELF
 from pytest_fairness.pytest_layer.session_end import SessionEnd
 from pytest_fairness.pytest_layer.session_scorers import SessionScorers
 from pytest_fairness.pytest_layer.staged_trials import STAGED, unheard, unjudged_on
@@ -47,6 +48,7 @@ from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.store import RunStore, open_store
 
 if TYPE_CHECKING:
+    from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.pytest_layer.plans import Planned
 
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
@@ -171,6 +173,7 @@ class FairnessSession:
             self.systems.configured,
             tests=len(planned),
             asking=self.asking,
+            reader=self._reader,
         )
         expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
         self._announced = [size, *filter(None, choice), *more, *expired]
@@ -190,6 +193,14 @@ class FairnessSession:
         reporting.start_looks(context, max(1, self.asking), planned_looks)
         if not preflight.asks_the_settings_endpoint(items, self.grids):
             reporting.note_replaced_endpoint(context)
+
+    def _reader(self) -> Endpoint | None:
+        """Return the model that the project has read replies; None without one, or where each
+        endpoint reads its own. Raises UsageError.
+        """
+        if self.settings.reader in ("", SELF):
+            return None
+        return self.systems.resolve(self.settings.reader)
 
     def _refuse_what_cannot_be(self, items: Sequence[pytest.Item]) -> None:
         """Raise UsageError for what no test could be judged with: documents and markers that cannot

@@ -204,8 +204,8 @@ class TrialSource:
 
     def read(
         self, item: pytest.Item, reader: str, turns: Sequence[PlannedTrial]
-    ) -> tuple[str, Sequence[Trial]]:
-        """Return the name of the endpoint *reader*, and its answers to reading *turns*, in order.
+    ) -> tuple[Endpoint, Sequence[Trial]]:
+        """Return the endpoint *reader*, and its answers to reading *turns*, in order.
 
         Raises UsageError where *item* has no system to be its own reader, and on a shard; and what
         the engine raises.
@@ -225,9 +225,9 @@ class TrialSource:
                 )
         endpoint, engine = self._engine(system)
         if isinstance(engine, Engine):
-            return endpoint.name, self._asked(engine, turns)
+            return endpoint, self._asked(engine, turns)
         try:
-            return endpoint.name, engine.run(turns)
+            return endpoint, engine.run(turns)
         except NeverAskedError as error:
             run = engine.recording.directory.name
             raise NeverAskedError(

@@ -31,6 +31,7 @@ from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.manifest import NAME as MANIFEST
 from pytest_fairness.runs.totals import RunTotals, money
+from pytest_fairness.scorers.reading_turn import READING
 
 NAME = "findings.json"
 #: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
@@ -440,7 +441,8 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         models[str(entry.get("name", ""))] = (entry.get("identity") or {}).get("model")
     totals = RunTotals(models)
     for logged in each_trial(run_dir):
-        totals.add(logged.endpoint, logged.trial, logged.flags)
+        reading = logged.cell.template == READING
+        totals.add(logged.endpoint, logged.trial, logged.flags, reading=reading)
     facts = {key: manifest.get(key) for key in _RUN}
     notes = [*(manifest.get("notes") or ()), *totals.notes()]
     if notes:

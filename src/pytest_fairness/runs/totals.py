@@ -9,6 +9,7 @@ from typing import Any
 from pytest_fairness.model import MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Status, Trial
 from pytest_fairness.words import agreeing
 
+_READING = "reading"
 _ASKED_AGAIN = (Status.UNKNOWN, Status.ERROR)
 
 
@@ -28,13 +29,16 @@ class RunTotals:
         self._answered: Counter[tuple[str, str]] = Counter()
         self._differing: Counter[tuple[str, str]] = Counter()
 
-    def add(self, endpoint: str, trial: Trial, flags: Sequence[str]) -> None:
-        """Count a trial of *endpoint*, logged with *flags*."""
+    def add(
+        self, endpoint: str, trial: Trial, flags: Sequence[str], *, reading: bool = False
+    ) -> None:
+        """Count a trial of *endpoint*, logged with *flags*; *reading*: it is a reading turn."""
         cost = trial.cost or 0.0
         figures: dict[str, Any] = {
             "total": 1,
             trial.status.value: 1,
             "cost": cost,
+            _READING: reading,
             "unpriced": trial.cost is None or UNPRICED in flags,
             "charged_at_worst_case": USAGE_INVALID in flags and cost > 0,
         }
@@ -100,6 +104,11 @@ class RunTotals:
                 f"{unknown} of {sums['total']} trials unknown: sent, and nobody knows what came of "
                 f"{agreeing(unknown, 'it', 'them')}; charged at the worst case, and asked again "
                 "with --fairness-resume last --fairness-retry-unknown alone"
+            )
+        if sums[_READING]:
+            notes.append(
+                f"{sums[_READING]} of {sums['total']} trials are reading turns, in which a model was "
+                "asked what a reply says"
             )
         for (name, model), count in sorted(self._differing.items()):
             if count:

@@ -15,12 +15,17 @@ _LONGEST_NAME = 40
 
 
 class AsksAModel:
-    """The function of a judge: a text alone cannot be judged, since a model has to be asked."""
+    """The function of a judge: a text alone cannot be judged, since a model has to be asked.
+    ``digest`` changes with what it is asked.
+    """
 
     needs = (
         "a judge asks a model, which a fairness test alone can do: use it as outcome= in a test, "
         "and name the reader with fairness_reader in the ini file, or with judge(…, reader=…)"
     )
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
 
     def __call__(self, reply: str) -> Score:  # noqa: ARG002
         raise UsageError(self.needs)
@@ -69,7 +74,7 @@ def judge(
     kind, low, high = _kind(task)
     return Scorer(
         name=name or _NO_LETTERS.sub("_", question.lower()).strip("_")[:_LONGEST_NAME],
-        score=AsksAModel(),
+        score=AsksAModel(task.digest),
         kind=kind,
         unit=unit,
         low=low,
