@@ -765,7 +765,7 @@ def without_looks(record: dict[str, Any]) -> None:
     if record["type"] == "looks":
         record.clear()
     elif record["type"] == "design":
-        del record["looks"]
+        del record["looks"], record["score_looks"]
 
 
 def test_a_recording_without_looks_is_judged_by_its_design(project: Project) -> None:

@@ -13,6 +13,7 @@ import pytest
 from pytest_fairness.runs.designs import (
     PlannedTrial,
     RecordedDesign,
+    changed_looks,
     changes,
     closest_changes,
     design_of,
@@ -93,6 +94,17 @@ def test_the_closest_design_is_compared() -> None:
     assert closest_changes([first, second], second) == []
     assert closest_changes([first, second], design(seed=1)) == ["the seed was 0, is 1"]
     assert closest_changes([msgspec.structs.replace(first, test="another")], design(seed=1)) == []
+
+
+@pytest.mark.parametrize("only", ["looks", "score_looks"])
+def test_other_looks_are_named(only: str) -> None:
+    """Those of rates, and those of scores, which may differ by themselves."""
+    looks = {"looks": [10, 20, 40, 80], "score_looks": [10, 20, 40]}
+    before = design(**looks)
+    assert changed_looks([before], design(**looks)) == []
+    assert changed_looks([before], design(**{**looks, only: [10, 20]})) != []
+    assert changed_looks([before], design(test="another", **{**looks, only: [10]})) == []
+    assert changed_looks([design()], design(**looks)) == [], "of a version without looks"
 
 
 def test_designs_are_read_back_from_every_log(store: RunStore) -> None:

@@ -464,7 +464,7 @@ class TestSeveralConditions:
     [
         "groups: {a: {resumes: [a1.txt, a2.txt]}, b: {resumes: [b1.txt, b2.txt]}}\nrepetitions: "
         "2\n",
-        "groups: disability\nnames: 4\nrepetitions: 4\n",
+        "groups: disability\nnames: 2\nrepetitions: 2\n",
         "names: document\nrepetitions: 1\n",
     ],
     ids=["resumes", "disability", "document"],

@@ -50,6 +50,8 @@ RECOMMENDED_N = dict.fromkeys(OutcomeKind, 100) | {
 
 TRIVIAL = 0.2
 """Effects below this are trivial (Cohen 1988: small)."""
+NO_SPREAD = 1e-12
+"""A p-value below this comes of units that all changed alike: t has nothing to go by, signs do."""
 MARGIN = 0.5
 """Effects above this FAIL, and PASS needs the 90 % interval inside ± this (Cohen 1988: medium)."""
 MAX_UNSCORED = 0.05
@@ -715,10 +717,13 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
     shrinks, grows, extent, units = (
         table.figures[key] for key in ("shrinks", "grows", "extent", "units")
     )
-    significant = table.corrected < rule.alpha
+    # So many units that all changed by the same came out alike by their signs alone this often.
+    by_signs = np.where(table.p_value < NO_SPREAD, np.exp2(1 - units), 0.0)
+    p_values = np.maximum(table.corrected, by_signs)
+    significant = p_values < rule.alpha
     shrunk = significant
     if rule.look is not None:
-        shrunk = table.corrected < rule.look.green
+        shrunk = p_values < rule.look.green
     n = table.trials[:, 0]
     alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
     single = "a single name a group: the result is about those, so FAIL is capped at FLAG"

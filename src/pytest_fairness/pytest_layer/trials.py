@@ -406,6 +406,7 @@ class TrialSource:
             whole=whole,
             trials=trials,
             looks=list(_possible_looks(planned)) if whole else [],
+            score_looks=list(_possible_looks(planned, OutcomeKind.NUMERIC)) if whole else [],
         )
         designs = store.designs()
         if context.settings.run_to_resume is not None:
@@ -554,13 +555,13 @@ def _refuse_other_looks(changes: Sequence[str], recording: RunReader) -> None:
 # ---------------------------------------------------------------- what is asked
 
 
-def _possible_looks(planned: Planned) -> tuple[int, ...]:
-    """Return the looks that an assertion on *planned* can have: of a yes/no outcome all, of others
-    those that begin so.
+def _possible_looks(planned: Planned, kind: OutcomeKind = OutcomeKind.BINARY) -> tuple[int, ...]:
+    """Return the looks that an assertion on *planned* can have, of an outcome of that *kind*: of a
+    yes/no outcome all stages.
     """
     if planned.grid.stages is None:
         return ()
-    return planned.grid.stages.looks(OutcomeKind.BINARY, 1)
+    return planned.grid.stages.looks(kind, 1)
 
 
 def _one_stage(planned: Planned) -> Stages:

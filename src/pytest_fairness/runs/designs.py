@@ -90,7 +90,8 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
     are the system prompts, the first ones where each cell has its own; ``prompts`` and ``cell_ids``
     are digests over all cells. ``whole`` is False for a selection of cells, which another selection
     need not equal; ``trials`` are those of this shard. ``looks``: the looks that the test can have,
-    in names a group or the like; empty where its cells are asked one by one.
+    in names a group or the like, and ``score_looks`` those of an outcome that is no rate; empty
+    where its cells are asked one by one.
     """
 
     test: str
@@ -114,6 +115,7 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
     texts: Mapping[str, str] = {}
     systems: list[str] = []
     looks: list[int] = []
+    score_looks: list[int] = []
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -242,10 +244,12 @@ def _facts(design: RecordedDesign, *, every: bool) -> dict[str, str]:
 def changed_looks(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:
     """Return in what the looks of *now* differ from those of *before*, whatever stage was asked."""
     for design in before:
-        same_test = (design.test, design.tier) == (now.test, now.tier)
-        if same_test and design.looks and now.looks and design.looks != now.looks:
-            was, are = (enumerated(list(map(str, other.looks)), 9) for other in (design, now))
-            return [f"the looks were {was}, are {are}"]
+        if (design.test, design.tier) != (now.test, now.tier):
+            continue
+        for was, are in ((design.looks, now.looks), (design.score_looks, now.score_looks)):
+            if was and are and was != are:
+                looks = [enumerated(list(map(str, names)), 9) for names in (was, are)]
+                return [f"the looks were {looks[0]}, are {looks[1]}"]
     return []
 
 
