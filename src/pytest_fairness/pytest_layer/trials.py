@@ -44,6 +44,7 @@ from pytest_fairness.runs.designs import (
     design_of,
 )
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.money import dollars
 from pytest_fairness.runs.records import trial_of
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
@@ -428,6 +429,7 @@ class TrialSource:
         """
         store = self._context.store
         try:
+            self._refuse_beyond_cap(engine, plan)
             trials = engine.run(plan)
         except BudgetError:
             reporting.note_unasked(store, "cost")
@@ -438,6 +440,29 @@ class TrialSource:
         if any(trial.status is Status.NOT_RUN for trial in trials):
             reporting.note_unasked(store, "time")
         return trials
+
+    def _refuse_beyond_cap(self, engine: Engine, plan: Sequence[PlannedTrial]) -> None:
+        """Raise BudgetError where a later stage, of which *plan* has the trials, would cost more
+        than the cap leaves, by what those before have cost: nothing of it is asked then. A first
+        stage is tried call by call.
+        """
+        cap = self._context.settings.max_cost
+        if cap is None:
+            return
+        store = self._context.store
+        records = list(store.records(dict.fromkeys(map(engine.key_of, plan))))
+        costs = [record["cost"] or 0.0 for record in records if record is not None]
+        absent = len(records) - len(costs)
+        if not costs or not absent:
+            return
+        expected = absent * sum(costs) / len(costs)
+        spent = dollars(store.budget(None).account().settled)
+        if spent + expected > cap:
+            raise BudgetError(
+                f"the cost cap of ${cap:.2f} leaves no room for the next stage: ${spent:.4f} is "
+                f"spent, and its {absent:,} trials would cost about ${expected:.4f} by those "
+                "before; nothing of it was asked. Raise --fairness-max-cost and resume the run"
+            )
 
     def _try_endpoints(self) -> None:
         """Ask the first trial of each of several endpoints before anything else is asked of any:
