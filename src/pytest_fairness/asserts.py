@@ -429,6 +429,17 @@ class _Basis(NamedTuple):
             looks=dict(self.looks),
         )
 
+    def says_the_same(self, rows: pd.DataFrame, later: _Basis) -> bool:
+        """Return whether *rows* of the table of a *later* look are this table, with the same
+        outcome.
+        """
+        columns = [name for name in self.frame.columns if name in rows.columns]
+        if not _equal(self.frame[columns], rows[columns]):
+            return False
+        if self.outcome is None:
+            return True
+        return _equal(self.outcome.values, later.outcome.values.loc[rows.index])
+
     def judged(self) -> JudgedTable:
         """Return the table with what was read of it."""
         from pytest_fairness.reports.judged_tables import JudgedTable
@@ -437,6 +448,11 @@ class _Basis(NamedTuple):
         if outcome is None:
             outcome = self.arguments.get("outcome")
         return JudgedTable(self.analysis, self.frame, outcome, self.arguments)
+
+
+def _equal(values: Any, others: Any) -> bool:
+    """Return whether two tables, or columns, hold the same, whatever their rows are called."""
+    return bool(values.reset_index(drop=True).equals(others.reset_index(drop=True)))
 
 
 class _UnmadeTable(Exception):
@@ -506,8 +522,11 @@ def _looked(
 
     looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
     stopped = ""
+    bases: list[_Basis] = []
+    fewer: list[dict[tuple[str, str], int]] = []
     while not looking.ended:
         look = looking.next_look()
+        fewer.append(dict(looking.fewer))
         try:
             finding, basis = _judged_at(look, looking, assertion, test, only)
         except _Stop as stop:
@@ -519,8 +538,38 @@ def _looked(
         if not looking.ended:
             following = f"{looking.next_look().names} {plan.unit}"
         test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
+        bases.append(basis)
+    _log_other_tables(looking, bases, fewer, assertion, test)
     finding = looking.conclusion(stopped, _cost_of(basis.frame))
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
+
+
+def _log_other_tables(
+    looking: Looking,
+    bases: Sequence[_Basis],
+    fewer: Sequence[Mapping[tuple[str, str], int]],
+    assertion: Assertion,
+    test: TestContext,
+) -> None:
+    """Log the table of each look whose rows say something else in the table of the last: a column
+    that a test makes of the whole table, as a rank, does.
+    """
+    from pytest_fairness.analysis.looks import TABLE_OF_A_LOOK, rows_at
+
+    last = bases[-1]
+    place = len(assertion.before)
+    for look, basis, groups in zip(looking.made[:-1], bases, fewer, strict=False):
+        if not basis.says_the_same(rows_at(look, last.frame, groups), last):
+            table = basis.record(()).columns
+            test.log_look(
+                {
+                    "type": TABLE_OF_A_LOOK,
+                    "place": place,
+                    "number": look.number,
+                    "rows": len(basis.frame),
+                    "table": table,
+                }
+            )
 
 
 def _judged_at(

@@ -790,6 +790,30 @@ def test_a_recording_without_looks_is_judged_by_its_design(project: Project) -> 
     assert "looks" not in project.manifest
 
 
+TURNED = """
+@graded(LOOKS)
+def test_turned(trials):
+    numbers = trials["reply"].str.removesuffix("/10").astype(float)
+    turned = numbers if len(trials) < 100 else 10 - numbers
+    assert_no_disparity(trials.assign(turned=turned), outcome="turned", by="team")
+"""
+
+
+def test_each_look_at_a_column_of_the_whole_table_is_derived(project: Project) -> None:
+    """What a test makes of 40 names is something else than of 10: the log has that look's table."""
+    project.write(suite(UNDECIDED, TURNED))
+    project.run()
+    (finding,) = project.findings
+    assert made(finding) == [10, 20, 40]
+    assert problems(project) == []
+    assert [record["number"] for record in project.records("look_table")] == [1]
+    copy = project.path / "copy"
+    shutil.copytree(project.last, copy)
+    archived(copy)
+    relogged(copy, lambda record: record["type"] == "look_table" and record.clear())
+    assert any("look 1" in problem for problem in audit_of(copy))
+
+
 def tampered(record: dict[str, Any]) -> dict[str, Any]:
     """The place of *record* where a judgement keeps what was fixed of its looks."""
     return record["looks"] if record["type"] == "judgement" else {}

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.design.stages import BASE, CLOSE, base_of
+from pytest_fairness.design.stages import BASE, CLOSE, DRAW, base_of
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -50,6 +50,8 @@ EFFECT = "effect d"
 RATIO = "impact ratio"
 DIFFERENCE = "difference"
 EARLY = "stopped early: the estimate is a little too large"
+TABLE_OF_A_LOOK = "look_table"
+"""Type of the record of a table that a later look's cannot be cut down to."""
 NAMES = "names a group"
 """What looks count where nothing else is said."""
 _HALVINGS = 20
@@ -348,6 +350,21 @@ def trials_in(frame: Any) -> int | None:
     if "key" in frame.columns:
         return int(frame["key"].nunique())
     return None
+
+
+def rows_at(look: Look, frame: Any, fewer: Mapping[tuple[str, str], int]) -> Any:
+    """Return the rows of *frame*, a table of pandas, that *look* read: those of its names; of a
+    group among *fewer*, of so many.
+    """
+    if DRAW not in frame.columns:
+        return frame
+    kept = frame[DRAW] <= look.names
+    for (by, group), names in fewer.items():
+        if by in frame.columns:
+            kept &= (frame[by] != group) | (frame[DRAW] <= names)
+    rows = frame[kept]
+    rows.attrs = dict(frame.attrs)
+    return rows
 
 
 def look_record(

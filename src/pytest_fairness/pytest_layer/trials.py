@@ -113,6 +113,8 @@ class TrialSource:
         self._firsts = firsts
         self._looks = looks
         self._refused = ""
+        # With the system itself, so that no other gets its id.
+        self._endpoints: dict[int, tuple[Any, Endpoint]] = {}
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
@@ -499,7 +501,7 @@ class TrialSource:
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
         context = self._context
         settings = self._context.settings
-        endpoint = self._resolve(system)
+        endpoint = self._endpoint(system)
         key = identity_hash(endpoint.identity())
         if key in self._engines:
             return self._engines[key]
@@ -539,6 +541,14 @@ class TrialSource:
             )
         self._engines[key] = endpoint, engine
         return self._engines[key]
+
+    def _endpoint(self, system: Any) -> Endpoint:
+        """Return *system* as an endpoint, made once: what a function holds on to may change while
+        it is asked, and it would be another system at the next look.
+        """
+        if id(system) not in self._endpoints:
+            self._endpoints[id(system)] = system, self._resolve(system)
+        return self._endpoints[id(system)][1]
 
     def _halt(self) -> None:
         for _, engine in list(self._engines.values()):

@@ -26,6 +26,7 @@ from pytest_fairness.analysis import analysis_called
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.looks import (
     DROPPING,
+    TABLE_OF_A_LOOK,
     Look,
     Looking,
     LookPlan,
@@ -33,11 +34,11 @@ from pytest_fairness.analysis.looks import (
     look_record,
     looks_of,
     plan_from,
+    rows_at,
     trials_in,
 )
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
-from pytest_fairness.design.stages import DRAW
 from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import JSON, Finding, Verdict, to_json
@@ -631,7 +632,9 @@ def _analysed(
         if looking.ended:
             raise StoreError("it looks on after it was decided")
         look = looking.next_look()
-        rows = _rows_of(look, frame, looking.fewer)
+        rows = _table_at(look, judgement, run)
+        if rows is None:
+            rows = rows_at(look, frame, looking.fewer)
         at_look = judged(rows, _look=look)
         looking.take(look, at_look, trials_in(rows))
         following = ""
@@ -644,30 +647,27 @@ def _analysed(
     return looking.conclusion(str(written.get("stopped", "")))
 
 
-def _rows_of(look: Look, frame: pd.DataFrame, fewer: Mapping[tuple[str, str], int]) -> pd.DataFrame:
-    """Return the rows of *frame* that *look* read: those of its names; of a group among *fewer*, of
-    so many.
+def _table_at(look: Look, judgement: Judgement, run: RunRecords) -> pd.DataFrame | None:
+    """Return the table that *look* read, where the log has it, because the last look's is another
+    on its rows.
     """
-    if DRAW not in frame.columns:
-        return frame
-    kept = frame[DRAW] <= look.names
-    for (by, group), names in fewer.items():
-        if by in frame.columns:
-            kept &= (frame[by] != group) | (frame[DRAW] <= names)
-    rows = frame[kept]
-    rows.attrs = dict(frame.attrs)
-    return rows
+    place = judgement.session, judgement.test, judgement.place, look.number
+    for record in _logged_looks(run).tables.get(place, ()):
+        logged = msgspec.structs.replace(judgement, columns=record["table"], rows=record["rows"])
+        return logged.frame()
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoggedLooks:
     """The looks in the log of a run: what was ``fixed`` before the first call, None of a run
     without; and the records of each that was ``made``, by session, test, place and number: several
-    of a test that ran again.
+    of a test that ran again. ``tables`` are those that the log has of a look's own.
     """
 
     fixed: Mapping[str, Any] | None
     made: Mapping[tuple[Any, ...], Sequence[Mapping[str, Any]]]
+    tables: Mapping[tuple[Any, ...], Sequence[Mapping[str, Any]]]
 
 
 @lru_cache(maxsize=1)
@@ -676,11 +676,22 @@ def _logged_looks(run: RunRecords) -> _LoggedLooks:
     fixed = None
     for record in run.of_type(LOOKS):
         fixed = record["looks"]
-    made: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for record in run.of_type("look"):
-        place = record["test"], record["place"], record["number"]
-        made[(record["session"], *place)].append(record)
-    return _LoggedLooks(fixed=fixed, made=made)
+    return _LoggedLooks(
+        fixed=fixed,
+        made=_by_look(run.of_type("look")),
+        tables=_by_look(run.of_type(TABLE_OF_A_LOOK)),
+    )
+
+
+def _by_look(
+    records: Iterable[Mapping[str, Any]],
+) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    """Return *records* by the session, test, place and number of the look that they are of."""
+    by_look: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for record in records:
+        place = record["session"], record["test"], record["place"], record["number"]
+        by_look[place].append(record)
+    return by_look
 
 
 def _check_budget(plan: LookPlan, judgement: Judgement, run: RunRecords) -> None:
@@ -700,9 +711,9 @@ def _check_record(made: Mapping[str, JSON], judgement: Judgement, run: RunRecord
     came out.
     """
     look = f"look {made['number']}"
-    place = judgement.test, judgement.place, made["number"]
     wrong = [f"{look} is not in the log"]
-    for record in _logged_looks(run).made.get((judgement.session, *place), ()):
+    place = judgement.session, judgement.test, judgement.place, made["number"]
+    for record in _logged_looks(run).made.get(place, ()):
         wrong = _differences(dict(made), {name: record.get(name) for name in made}, look)
         if not wrong:
             return
