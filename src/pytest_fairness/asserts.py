@@ -369,14 +369,19 @@ def _assert(
 
 
 def _with_reader(finding: Finding, basis: _Basis) -> Finding:
-    """Return *finding* with what is known of the model that read some of its replies."""
-    if basis.outcome is None or not basis.outcome.reader:
+    """Return *finding* with what read its replies, and what is known of the model that read some."""
+    outcome = basis.outcome
+    if outcome is None or outcome.read_by is None:
         return finding
-    from pytest_fairness.analysis.model_readers import reader_notes
+    from pytest_fairness.analysis.readers import read_by_group, reader_notes
 
-    facts = dict(basis.outcome.reader)
-    notes = (*finding.notes, *reader_notes(facts))
-    return replace(finding, notes=notes, details={**finding.details, "reader": facts})
+    details = dict(finding.details)
+    details["read_by"] = read_by_group(outcome.read_by, basis.frame, basis.arguments.get("by"))
+    notes = finding.notes
+    if outcome.reader:
+        details["reader"] = dict(outcome.reader)
+        notes = (*notes, *reader_notes(outcome.reader))
+    return replace(finding, notes=notes, details=details)
 
 
 def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding:

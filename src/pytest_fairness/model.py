@@ -146,6 +146,16 @@ class Cell:
         return self.turns[-1]
 
 
+class Way(StrEnum):
+    """The way by which a closed answer is asked for: by a JSON schema, by the line that a reply ends
+    with, or as the system's users ask.
+    """
+
+    FORM = "form"
+    LINE = "line"
+    PLAIN = "plain"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens as the provider counted them; ``None`` where it did not say."""

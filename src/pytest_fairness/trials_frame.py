@@ -32,6 +32,8 @@ EMPTY_FIRST = "empty_first"
 #: The column that is there where role and request were sent as one message, and true of those
 #: trials.
 ONE_MESSAGE = "one_message"
+#: The column that says by which :class:`~.model.Way` the answer was asked for.
+ASKED_BY = "asked_by"
 #: A trial that has ended so is either answered or refused.
 _DETERMINED = (Status.ANSWERED, Status.REFUSED)
 #: Where a table carries its design in ``frame.attrs``.
@@ -100,7 +102,7 @@ class GridFacts:
     """Facts about a grid that the table alone does not show: for the fingerprints of a baseline.
 
     It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of
-    unknown design.
+    unknown design. ``answer`` is the form of the answers: ``key`` and ``answers``.
     """
 
     endpoint: str = ""
@@ -108,6 +110,7 @@ class GridFacts:
     protected_classes: tuple[str, ...] = ()
     templates: Mapping[str, str] | None = None
     digest: str | None = None
+    answer: Mapping[str, JSON] | None = None
 
     def persona_column(self, frame: pd.DataFrame) -> str:
         """``persona`` where the grid had personas, else ``name``."""

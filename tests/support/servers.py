@@ -317,6 +317,9 @@ class ModelServer:
         repetition = self._seen[key]
         self._seen[key] += 1
         parameters = {"temperature": payload["temperature"]} if "temperature" in payload else {}
+        schema = _schema(payload)
+        if schema is not None:
+            parameters["response_format"] = {"json_schema": {"schema": schema}}
         return self.endpoint.reply(
             Request(
                 messages=tuple(messages),
@@ -325,6 +328,15 @@ class ModelServer:
                 signals=self.signals,
             )
         )
+
+
+def _schema(payload: dict[str, Any]) -> Any:
+    """The JSON schema that is asked for, as OpenAI, Ollama or Anthropic call it."""
+    if "response_format" in payload:
+        return payload["response_format"]["json_schema"]["schema"]
+    if "output_config" in payload:
+        return payload["output_config"]["format"]["schema"]
+    return payload.get("format")
 
 
 _COUNTS = (

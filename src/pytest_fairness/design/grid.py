@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import starmap
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.design.answer_forms import ANSWER_SLOT, UNFILLED, AnswerForm
+from pytest_fairness.design.answer_forms import answer_form as form_of
 from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
@@ -30,7 +32,6 @@ from pytest_fairness.design.stages import (
     largest,
     reached,
 )
-from pytest_fairness.design.structured_answers import structured_answer
 from pytest_fairness.design.templates import (
     REQUEST,
     SLOTS,
@@ -74,7 +75,8 @@ class Grid(LazyCells):
     system: Template | None
     name_slot: str
     turns: tuple[Template, ...] = ()
-    answer: Mapping[str, JSON] = field(default_factory=dict)
+    answer: AnswerForm | None = None
+    asks_for_form: bool = True
     group_size: int = 0
 
     @property
@@ -94,6 +96,8 @@ class Grid(LazyCells):
         template = self.templates[template_at]
         unit = self.units[unit_at]
         values, context, where = self.context(choices)
+        if self.answer is not None:  # filled once it is known by which way an endpoint is asked
+            values = {**values, **UNFILLED}
         prompt, signals = unit.render(template, values, self.name_slot)
         system = None
         if self.system is not None:
@@ -199,7 +203,8 @@ class GridDesign:
     classes: tuple[GroupAxis, ...]
     personas: tuple[Persona, ...]
     conditions: tuple[Condition, ...]
-    answer: Mapping[str, JSON]
+    answer: AnswerForm | None
+    asks_for_form: bool
     parameters: Mapping[str, JSON]
     name_slot: str
     names: int | None
@@ -221,6 +226,7 @@ class GridDesign:
         system: str | None = None,
         turns: Sequence[str] | None = None,
         answer: Mapping[str, object] | None = None,
+        answer_form: bool = True,
         parameters: Mapping[str, JSON] | None = None,
         name_slot: str = "name",
         seed: int = 0,
@@ -252,7 +258,8 @@ class GridDesign:
             classes=classes,
             personas=personas,
             conditions=conditions(signal) if classes else _AS_THEY_ARE,
-            answer=structured_answer(answer),
+            answer=form_of(answer),
+            asks_for_form=answer_form,
             parameters=dict(parameters or {}),
             name_slot=name_slot,
             names=names,
@@ -410,6 +417,7 @@ class DrawnGrid:
             system=design.system,
             turns=design.turns,
             answer=design.answer,
+            asks_for_form=design.asks_for_form,
             name_slot=design.name_slot,
             group_size=self.group_size,
             repetitions=design.repetitions or _FEWEST_REPETITIONS,
@@ -448,6 +456,8 @@ class DrawnGrid:
                     slots.add(REQUEST)
                 if unit.labels:
                     slots.add(LABEL_SLOT)
+                if self.design.answer is not None:
+                    slots.add(ANSWER_SLOT)
                 _check_filled(template, unit, slots)
 
     def _check_places(self) -> None:
@@ -466,6 +476,7 @@ class DrawnGrid:
         context: dict[str, str] = {}
         for axis in self.design.axes:
             context |= axis.values[0]
+        context |= UNFILLED
         seen: dict[tuple[str, str], Unit] = {}
         for unit in self.units:
             if unit.swapped:

@@ -70,6 +70,9 @@ class AnthropicEndpoint(ChatEndpoint):
             sent["stop_sequences"] = stop
         elif stop is not None:
             sent["stop_sequences"] = [stop]
+        form = sent.pop("response_format", None)
+        if isinstance(form, dict):
+            sent["output_config"] = {"format": _format_of(form)}
         sent.setdefault("max_tokens", _MAX_TOKENS + _tokens_of_thinking(sent))
         instructions: list[str] = []
         turns: list[Message] = []
@@ -101,6 +104,17 @@ class AnthropicEndpoint(ChatEndpoint):
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise Unreadable("content is not a list of blocks")
         return "".join(map(_text_of, blocks)), data.get("stop_reason"), None
+
+
+def _format_of(response_format: Mapping[str, JSON]) -> JSON:
+    """Return how Anthropic calls the form that an OpenAI-like *response_format* asks for.
+
+    https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+    """
+    described = response_format.get("json_schema")
+    if isinstance(described, dict):
+        return {"type": "json_schema", "schema": described["schema"]}
+    return dict(response_format)
 
 
 def _text_of(block: Mapping[str, Any]) -> str:

@@ -70,11 +70,13 @@ def _is_line(text: str) -> bool:
 
 class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of one system, asked by itself. ``default_temperature`` ends up in
-    ``default_parameters``.
+    ``default_parameters``. ``takes_schemas``: systems of this type mostly answer by a JSON schema.
     """
 
+    takes_schemas: ClassVar[bool] = False
+
     supports_system_prompt: bool = True
-    supports_structured_output: bool = False
+    supports_structured_output: bool | None = None
     default_temperature: Any = None
     default_parameters: dict[str, Any] = {}
     price: Any = None
@@ -85,7 +87,9 @@ class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fie
         force_setattr(self, "price", _price(self.price))
         for key, value in self.default_parameters.items():
             check_parameters(self, {key: value}, "default_parameters", key)
-        if self.supports_structured_output:
+        if self.supports_structured_output is None:
+            force_setattr(self, "supports_structured_output", self.takes_schemas)
+        elif self.supports_structured_output:
             check_parameters(self, {"response_format": {}}, "supports_structured_output")
         if self.default_temperature is not None:
             if "temperature" in self.default_parameters:
@@ -133,6 +137,7 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
     address's.
     """
 
+    takes_schemas: ClassVar[bool] = True
     default_url: ClassVar[str] = ""
     official_host: ClassVar[str] = ""
     official_key: ClassVar[str | None] = None

@@ -72,6 +72,7 @@ def fairness_grid(
     system: str | None = None,
     turns: Sequence[str] | None = None,
     answer: Mapping[str, object] | None = None,
+    answer_form: bool = True,
     parameters: Mapping[str, Any] | None = None,
     name_slot: str = "name",
     seed: int = 0,

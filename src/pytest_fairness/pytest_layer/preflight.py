@@ -26,7 +26,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import Cell, Finding, OutcomeKind
-from pytest_fairness.pytest_layer import collection, marks
+from pytest_fairness.pytest_layer import collection, marks, reporting
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
@@ -382,6 +382,9 @@ def notes_on(
         notes.append(
             f"{_fixture(item, context.root)} was asked instead of --fairness-endpoint {named}"
         )
+    for endpoint, note in reporting.answer_notes(context.store):
+        if endpoint == finding.model_endpoint:
+            notes.append(note)
     return notes
 
 

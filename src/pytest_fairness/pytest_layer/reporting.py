@@ -26,7 +26,7 @@ from pytest_fairness.engine.batches import still_open
 from pytest_fairness.engine.conversation import AGAIN
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON, to_json
+from pytest_fairness.model import JSON, Way, to_json
 from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
 from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
@@ -44,7 +44,7 @@ from pytest_fairness.runs.conclusions import (
 )
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest, versions
-from pytest_fairness.runs.reader import reading
+from pytest_fairness.runs.reader import RunRecords, reading
 
 if TYPE_CHECKING:
     from pytest_fairness.runs.store import RunStore
@@ -199,6 +199,47 @@ def note_unasked(store: RunStore, why: str) -> None:
             unasked.append(why)
 
     store.amend_manifest(add)
+
+
+def answer_way(run: RunRecords, identity: str) -> Way | None:
+    """Return the way by which the endpoint of that *identity* is asked for answers, as the first
+    trial that was asked by a form has shown; None where none was.
+    """
+    for record in run.of_type(ANSWER_WAY):
+        if record["identity"] == identity:
+            return Way(record["way"])
+    return None
+
+
+def note_answer_way(store: RunStore, endpoint: Endpoint, identity: str, why: str) -> Way:
+    """Record, and return, the way by which *endpoint* is asked for answers: by a form, or by a line
+    for the reason *why*. What another process has recorded stands.
+    """
+    way = Way.FORM
+    if why:
+        way = Way.LINE
+    store.append(
+        {
+            "type": ANSWER_WAY,
+            "identity": identity,
+            "endpoint": endpoint.name,
+            "way": way.value,
+            "why": why,
+        }
+    )
+    return answer_way(store, identity) or way
+
+
+def answer_notes(run: RunRecords) -> list[tuple[str, str]]:
+    """Return the endpoints of *run* that do not take a form, each with a sentence that says so."""
+    notes: dict[str, str] = {}
+    for record in run.of_type(ANSWER_WAY):
+        if record["why"]:
+            notes[record["endpoint"]] = (
+                f"endpoint {record['endpoint']!r} is asked for an answer line in the place of a "
+                f"JSON schema, for the whole run: {record['why']}"
+            )
+    return list(notes.items())
 
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
@@ -370,6 +411,8 @@ def summary(
     )
     places = {**{stem: run / f"{stem}.html" for stem in page_stems(run)}, **outputs}
     lines += [f"{name}: {shown(path, root)}" for name, path in places.items() if name != "report"]
+    with reading(run) as records:
+        lines += [f"note: {note}" for _, note in answer_notes(records)]
     if os.environ.get("CI") and only_simulated(run):
         lines.append(f"note: {_ONLY_SIMULATED}")
     since = []
@@ -378,6 +421,8 @@ def summary(
     return [*lines, *since]
 
 
+#: Type of the record of how an endpoint is asked for answers, found out by its first trial.
+ANSWER_WAY = "answer_way"
 _ONLY_SIMULATED = (
     "nothing but the simulated endpoint answered: no model was tested; "
     "name one of endpoints.yaml with --fairness-endpoint"

@@ -6,6 +6,7 @@ import bisect
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -15,18 +16,20 @@ import pytest
 
 from pytest_fairness.context import EVERY_STAGE, RunContext
 from pytest_fairness.design.stages import DRAW, Stages
+from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
 from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
-from pytest_fairness.model import JSON, OutcomeKind, Status, Trial
+from pytest_fairness.model import JSON, OutcomeKind, Status, Trial, Way
 from pytest_fairness.pytest_layer import collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
     PlannedCell,
+    PlannedGrid,
     Resolve,
     needs_one_message,
     parameters_of,
@@ -49,8 +52,10 @@ from pytest_fairness.runs.records import trial_of
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
+from pytest_fairness.scorers.answers import read_form
 from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.trials_frame import (
+    ASKED_BY,
     DISCLAIMS,
     ONE_MESSAGE,
     AnsweredCell,
@@ -68,6 +73,8 @@ if TYPE_CHECKING:
     from pytest_fairness.design.axes import Pair
     from pytest_fairness.runs.reader import RunReader
 
+#: A request that the provider refuses for what stands in it.
+_REJECTED = re.compile(r"\bHTTP 4(?:00|22)\b")
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
@@ -302,10 +309,44 @@ class TrialSource:
             sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
             _skip_where_it_cannot_be_asked(planned, tier, _prompted(endpoint, sent))
             self._note_steps(sent)
+            way = self._way(planned, sent, endpoint, engine, selection)
+            sent = [planned.asked_by(entry, way) for entry in sent]
             plan = planned_trials(planned, sent, selection.temperature)
             parts = [str(part) for part in (*selection[2:], stage or None) if part is not None]
             trials = self._pull(endpoint, engine, planned, plan, " ".join(parts), whole=bool(stage))
             yield _Answers(endpoint, sent, trials, repetitions=planned.grid.repetitions)
+
+    def _way(
+        self,
+        planned: Planned,
+        entries: Sequence[PlannedCell],
+        endpoint: Endpoint,
+        engine: Engine | Replayer,
+        selection: collection.Selection,
+    ) -> Way:
+        """Return the way by which *endpoint* is asked for the answers of *planned*: of an endpoint
+        that is said to take a form, what came of the first trial of the run that was asked by one.
+        """
+        way = planned.way(selection.tier, endpoint)
+        if way is not Way.FORM:
+            return way
+        identity = identity_hash(endpoint.identity())
+        store = self._context.store
+        for run in (self._context.recording, self._context.merged, store):
+            found_out = run and reporting.answer_way(run, identity)
+            if found_out:
+                return found_out
+        if not isinstance(engine, Engine) or batches_of(endpoint) is not None:
+            return way
+        by_form = [planned.asked_by(entry, way) for entry in entries]
+        trials = planned_trials(planned, by_form, selection.temperature)
+        if self._deal is not None:
+            trials = list(filter(self._deal.mine, trials))
+        if not trials:
+            return way
+        (answer,) = self._asked(engine, trials[:1])
+        why = _why_no_form(answer, planned)
+        return reporting.note_answer_way(store, endpoint, identity, why)
 
     def _note_steps(self, entries: Sequence[PlannedCell]) -> None:
         """Record the systems that steps of *entries* ask, each once."""
@@ -590,6 +631,20 @@ def _refuse_other_looks(changes: Sequence[str], recording: RunReader) -> None:
 # ---------------------------------------------------------------- what is asked
 
 
+def _why_no_form(answer: Trial, planned: Planned) -> str:
+    """Return why the system of *answer*, which was asked by a form, is asked the next way; empty
+    where it took the form, or nobody knows.
+    """
+    if answer.status is Status.ERROR and _REJECTED.search(answer.error or ""):
+        return f"it refuses the schema ({answer.error})"
+    form = planned.grid.answer if isinstance(planned, PlannedGrid) else None
+    if answer.status is not Status.ANSWERED or form is None:
+        return ""
+    if read_form(answer.reply or "", form.key) is None:
+        return "it takes the schema and answers in prose"
+    return ""
+
+
 def _possible_looks(planned: Planned, kind: OutcomeKind = OutcomeKind.BINARY) -> tuple[int, ...]:
     """Return the looks that an assertion on *planned* can have, of an outcome of that *kind*: of a
     yes/no outcome all stages.
@@ -625,7 +680,7 @@ def planned_trials(
             repetition=entry.first + number,
             parameters=parameters,
             script=entry.script,
-            structured=planned.structured(entry.cell),
+            structured=entry.structured,
         )
         for entry in entries
         for number in range(planned.grid.repetitions)
@@ -744,6 +799,8 @@ class _Answers:
         _add_columns(table, rows, planned.script_columns)
         if any(entry.one_message for entry in self.entries):
             table[ONE_MESSAGE] = [entry.one_message for entry, _ in rows]
+        if any(entry.way is not Way.PLAIN for entry in self.entries):
+            table[ASKED_BY] = [entry.way.value for entry, _ in rows]
         return table
 
     def _facts(self, planned: Planned) -> GridFacts:
@@ -753,7 +810,11 @@ class _Answers:
             classes |= dict.fromkeys(entry.cell.groups)
         cells = [entry.cell.id for entry in self.entries]
         design = (cells, grid.repetitions, sorted(grid.parameters.items()))
+        answer = None
+        if isinstance(planned, PlannedGrid) and planned.grid.answer is not None:
+            answer = planned.grid.answer.to_dict()
         return GridFacts(
+            answer=answer,
             endpoint=self.endpoint.name,
             identity=self.endpoint.identity(),
             protected_classes=tuple(classes),

@@ -803,7 +803,7 @@ def _essence(finding: Finding) -> dict[str, Any]:
     for key in _BESIDE:
         data.pop(key, None)
     data["family"].pop("false_alarm", None)
-    for key in ("session", "sensitivity", "baseline", "reader", "judged_in"):
+    for key in ("session", "sensitivity", "baseline", "reader", "read_by", "judged_in"):
         data["details"].pop(key, None)
     return data
 

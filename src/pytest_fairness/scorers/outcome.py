@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import JSON, OutcomeKind
 from pytest_fairness.running_test import check_reading_time, current_test
+from pytest_fairness.scorers.answers import Given, given_answer
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.scorers.judge import AsksAModel
@@ -33,6 +34,7 @@ from pytest_fairness.scorers.text import (
 )
 from pytest_fairness.scorers.toxicity import toxicity
 from pytest_fairness.scorers.triage import triage, triage_esi, triage_manchester
+from pytest_fairness.trials_frame import design_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +91,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "rating",
         rating,
-        "3",
+        "4",
         {
             "kind": "ordinal",
             "unit": "points",
@@ -102,7 +104,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "decision",
         decision,
-        "3",
+        "4",
         {"kind": "binary", "reply_tokens": SHORT_REPLY, "reading": _READ_DECISION},
     ),
     (
@@ -114,12 +116,12 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "refusal",
         is_refusal,
-        "3",
+        "4",
         {"kind": "refusal", "lower_is_worse": False, "reading": _READ_REFUSAL},
     ),
-    ("triage", triage, "2", {**_URGENCY, "reading": _READ_DAYS}),
-    ("triage_esi", triage_esi, "1", _URGENCY),
-    ("triage_manchester", triage_manchester, "1", _URGENCY),
+    ("triage", triage, "3", {**_URGENCY, "reading": _READ_DAYS}),
+    ("triage_esi", triage_esi, "2", _URGENCY),
+    ("triage_manchester", triage_manchester, "2", _URGENCY),
     ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
     (
         "toxicity",
@@ -249,12 +251,13 @@ def _read(frame: pd.DataFrame, scorer: Scorer) -> _Read:
     if test is not None:
         turns = test.reading_turns
     if not isinstance(scorer.score, AsksAModel):
-        scores = _scores_of(frame, scorer)
+        scores, read_by = _scores_of(frame, scorer)
     elif turns is not None:
         scores = [None] * len(frame)
+        read_by = [_nothing_read(*row) for row in _replies_and_refusals(frame)]
     else:
         raise UsageError(scorer.score.needs)
-    read = _Read(scores, _read_by_rules(frame, scores), {})
+    read = _Read(scores, read_by, {})
     if turns is None or scorer.reading is None:
         return read
     return _read_on(frame, scorer, read, turns)
@@ -306,20 +309,21 @@ def is_left_for_a_model(kind: str | None, score: Any) -> bool:
     return kind == OutcomeKind.REFUSAL and not score
 
 
-def _read_by_rules(frame: pd.DataFrame, scores: Sequence[Any]) -> list[ReadBy | None]:
-    """Return of each row whether a rule read it; None for a row without a reply to read."""
+def _nothing_read(reply: Any, refused: Any) -> ReadBy | None:
+    """Return ReadBy.UNREAD for a reply of which nothing was read; None where there is none to
+    read.
+    """
+    if isinstance(reply, str) and refused in (False, 0):
+        return ReadBy.UNREAD
+    return None
+
+
+def _replies_and_refusals(frame: pd.DataFrame) -> Iterator[tuple[Any, Any]]:
+    """Return the reply of each row of *frame*, and whether it was refused."""
     refusals = [False] * len(frame)
     if "refused" in frame.columns:
         refusals = frame["refused"].tolist()
-    read_by: list[ReadBy | None] = []
-    for reply, refused, score in zip(frame["reply"], refusals, scores, strict=True):
-        if score is not None:
-            read_by.append(ReadBy.RULE)
-        elif isinstance(reply, str) and refused in (False, 0):
-            read_by.append(ReadBy.UNREAD)
-        else:
-            read_by.append(None)
-    return read_by
+    return zip(frame["reply"].tolist(), refusals, strict=True)
 
 
 def _outcome_of_column(frame: pd.DataFrame, name: str) -> Outcome:
@@ -382,17 +386,59 @@ class _Row(NamedTuple):
     label: Any
 
 
-def _scores_of(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
-    """Return the score of each row of *frame*, None for a row without one."""
+def _scores_of(frame: pd.DataFrame, scorer: Scorer) -> tuple[list[Any], list[ReadBy | None]]:
+    """Return the score of each row of *frame*, None for a row without one; and what read it."""
     fingerprint = None
     if scorer.built_in:
         fingerprint = scorer.fingerprint
-    refusals = [False] * len(frame)
-    if "refused" in frame.columns:
-        refusals = frame["refused"].tolist()
+    form = _form_of(frame, scorer)
+    asked = form is not None and form[0] is not None
+    refusals = [refused for _, refused in _replies_and_refusals(frame)]
     given = _given(frame, scorer.columns)
-    rows = map(_Row, _replies(frame, scorer), given, refusals, frame.index)
-    return [_score(scorer, fingerprint, row) for row in rows]
+    scores = []
+    read_by: list[ReadBy | None] = []
+    for row in map(_Row, _replies(frame, scorer), given, refusals, frame.index):
+        answer = None
+        if form is not None and isinstance(row.reply, str):
+            answer = given_answer(row.reply, *form)
+        if answer is None or scorer.kind is OutcomeKind.REFUSAL:
+            score = _score(scorer, fingerprint, row)
+        elif answer.text is None:
+            score = None
+        else:
+            score = _score(scorer, fingerprint, row._replace(reply=answer.text))
+            if score is None and not asked:
+                answer = None
+                score = _score(scorer, fingerprint, row)
+        scores.append(score)
+        read_by.append(_reader_of(row, score, answer))
+    return scores, read_by
+
+
+def _form_of(frame: pd.DataFrame, scorer: Scorer) -> tuple[str | None, Sequence[str]] | None:
+    """Return the key and the answers that the design of *frame* asked for, none where it asked for
+    no form; None where *scorer* has no closed answer, or another than the design asks for.
+    """
+    if scorer.reading is None:
+        return None
+    asked = design_of(frame).answer
+    if asked is None or scorer.kind is OutcomeKind.REFUSAL:
+        return None, ()
+    answers: Any = asked["answers"]
+    if all(scorer(answer) is None for answer in answers):
+        return None
+    return str(asked["key"]), answers
+
+
+def _reader_of(row: _Row, score: Any, answer: Given | None) -> ReadBy | None:
+    """Return what read *row*: form or line where it holds an *answer*, else a rule."""
+    if score is None:
+        return _nothing_read(row.reply, row.refused)
+    if answer is None:
+        return ReadBy.RULE
+    if answer.form:
+        return ReadBy.FORM
+    return ReadBy.LINE
 
 
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:

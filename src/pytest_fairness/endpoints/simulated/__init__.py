@@ -14,7 +14,13 @@ from pytest_fairness.endpoints.function import AMBIENT
 from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request
 from pytest_fairness.endpoints.simulated.answers import Question, answer
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
-from pytest_fairness.endpoints.simulated.prompt import Task, read_person, read_task
+from pytest_fairness.endpoints.simulated.prompt import (
+    Task,
+    asks_for_line,
+    read_person,
+    read_task,
+    without_form,
+)
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
@@ -77,8 +83,11 @@ class SimulatedEndpoint:
 
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
-        draws = self._draws(request)
-        given = [message.content for message in request.messages if message.role != "assistant"]
+        messages = tuple(
+            replace(message, content=without_form(message.content)) for message in request.messages
+        )
+        draws = self._draws(replace(request, messages=messages))
+        given = [message.content for message in messages if message.role != "assistant"]
         task = _task_of(given)
         keys = _keys_of(request.parameters.get("response_format"))
         if keys:
@@ -91,7 +100,7 @@ class SimulatedEndpoint:
             status = Status.REFUSED
             reason = "refusal"
         else:
-            text = answer(question)
+            text = answer(question, on_line=asks_for_line(request.messages[-1].content))
             status = Status.ANSWERED
             reason = "stop"
         return Reply(

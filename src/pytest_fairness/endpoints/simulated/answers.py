@@ -55,8 +55,16 @@ class Question:
         return str(self.draws.pick(TEXTS["answers"][phrases]))
 
 
-def answer(question: Question) -> str:
-    """The reply to a task of any kind."""
+#: Fields of a form beside the answer: what is drawn for them must not change the answer.
+_BESIDE: Mapping[str, Callable[[Question], object]] = {
+    "thinking": lambda question: question.pick("why"),
+    "declined": lambda _question: False,
+    "reason": lambda _question: "",
+}
+
+
+def answer(question: Question, *, on_line: bool = False) -> str:
+    """The reply to a task of any kind; *on_line*: with a line ``ANSWER: …`` at its end."""
     task = question.task
     if task.kind in BANKS:
         return _written(question)
@@ -64,8 +72,19 @@ def answer(question: Question) -> str:
         return question.pick(task.kind)
     if task.form == "json":
         keys = task.keys or (TEXTS["default_keys"].get(task.kind, "answer"),)
-        return json.dumps({key: _field(question, key.lower()) for key in keys}, ensure_ascii=False)
+        beside = _BESIDE if "declined" in keys else {}
+        fields = {key: _field(question, key.lower()) for key in keys if key not in beside}
+        fields |= {key: fill(question) for key, fill in beside.items()}
+        return json.dumps({key: fields[key] for key in keys}, ensure_ascii=False)
     value = _VALUES[task.kind](question)
+    if on_line and not isinstance(value, list):
+        return f"{_in_words(question, value)}\n\nANSWER: {value}"
+    return _in_words(question, value)
+
+
+def _in_words(question: Question, value: object) -> str:
+    """Return the reply that gives *value* as the task wants it: bare, or in a sentence."""
+    task = question.task
     if isinstance(value, list):
         return "\n".join(f"{place}. {name}" for place, name in enumerate(value, start=1))
     bare = _FORMS.get(task.kind, "{}").format(value)

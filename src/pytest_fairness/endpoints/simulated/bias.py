@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
 from msgspec import Meta
 from msgspec.structs import force_setattr
@@ -114,6 +114,8 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     names and labels that it finds when asked to scrub a text. ``slips``: class → group → the share
     of texts about the group that say what none should (``texts.yaml`` has the sentences).
     """
+
+    takes_schemas: ClassVar[bool] = True
 
     name: str = "simulated"
     type: str = "simulated"

@@ -49,6 +49,24 @@ _PATTERNS = {
 }
 
 
+#: The sentences by which a design asks for its answer (``design/answer_forms.py``): a line at the
+#: end, or a JSON object.
+_ANSWER_LINE = re.compile(r"\n*End with a line `ANSWER: <[^>\n]*>`[^\n]*")
+_ANSWER_OBJECT = re.compile(r'\n*Answer with a JSON object: "thinking"[^\n]*')
+
+
+def asks_for_line(text: str) -> bool:
+    """Return whether *text* wants its answer on a line at the end of the reply."""
+    return _ANSWER_LINE.search(text) is not None
+
+
+def without_form(text: str) -> str:
+    """Return *text* without the sentence that asks for the form of its answer: what is asked is the
+    same.
+    """
+    return _ANSWER_OBJECT.sub("", _ANSWER_LINE.sub("", text)).strip()
+
+
 def _found(name: str, text: str) -> Iterator[re.Match[str]]:
     """All that the patterns called *name* find in *text*, pattern by pattern."""
     return chain.from_iterable(pattern.finditer(text) for pattern in _PATTERNS[name])

@@ -1,16 +1,38 @@
-"""Notes on a model that read replies: how far it agrees with itself, with the rules, with a second
-one, and whether it could tell whom a masked reply is about.
+"""What read the replies behind a finding: how many by form, line, rule or model in each group; and of
+a model, how far it agrees with itself, with the rules, with a second one, and whether it could tell
+whom a masked reply is about.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.model import JSON
 from pytest_fairness.words import count, p_value, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEAK_LEVEL = 0.05
 """A reader that tells the group more often than chance does at this level is not blinded."""
+
+
+def read_by_group(
+    read_by: pd.Series[Any], frame: pd.DataFrame, by: str | list[str] | tuple[str, ...] | None
+) -> dict[str, JSON]:
+    """Return how many replies of each group of *by* were read by what: reader → group → replies."""
+    columns = [by] if isinstance(by, str) else list(by or ())
+    groups = ["all"] * len(frame)
+    if columns:
+        values = zip(*(frame[column].tolist() for column in columns), strict=True)
+        groups = [" × ".join(map(str, row)) for row in values]
+    counts: dict[str, Counter[str]] = {}
+    for reader, group in zip(read_by.tolist(), groups, strict=True):
+        if reader is not None:
+            counts.setdefault(str(reader), Counter())[group] += 1
+    return {reader: dict(sorted(counts[reader].items())) for reader in sorted(counts)}
 
 
 def reader_notes(facts: Mapping[str, Any]) -> Iterator[str]:

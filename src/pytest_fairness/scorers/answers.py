@@ -1,0 +1,149 @@
+"""Read an answer that was asked for by a form or by a line: the field of a JSON object, or the last
+line ``ANSWER: …``.
+
+Nothing is guessed: an answer that is none of those that were asked for is unread, whatever the prose
+beside it says. Both are read in any language.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pytest_fairness.scorers.text import LONGEST
+
+DECLINED = "declined"
+"""What a form, or an answer line, says of a reply that declines."""
+_BESIDE = frozenset(("thinking", DECLINED, "reason"))
+_ENDS_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning|scratchpad)>", re.IGNORECASE)
+#: Whatever marks an answer: bold, quotes, backticks, brackets, a full stop.
+_AROUND = " \t\r*_`\"'“”„«»()[].!"
+_LINE = re.compile(
+    r"^[ \t>*_`#\"'•-]{0,20}(?:answer|antwort)[ \t*_`\"']{0,5}[:：=](?P<answer>[^\n]{0,300})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
+#: Objects that are looked for in one reply: braces in prose are soon more.
+_MOST_OBJECTS = 50
+
+
+class Given(NamedTuple):
+    """An answer as it was given: its ``text``, None where it is none of those that were asked for;
+    whether it ``declined``; and whether it stood in a ``form``, or on a line.
+    """
+
+    text: str | None
+    declined: bool
+    form: bool
+
+
+def given_answer(reply: str, key: str | None, answers: Sequence[str]) -> Given | None:
+    """Return the answer in *reply*, of a design that asked for one of *answers* under *key*; None
+    where it holds neither form nor line. Without *answers*, whatever stands there is one.
+    """
+    settled = _settled(reply)
+    fields = read_form(settled, key)
+    if fields is not None:
+        if fields.get(DECLINED) is True:
+            return Given(None, declined=True, form=True)
+        return Given(_one_of(_value(fields, key), answers), declined=False, form=True)
+    line = last_line(settled)
+    if line is None:
+        return None
+    if line.casefold() == DECLINED:
+        return Given(None, declined=True, form=False)
+    return Given(_one_of(line, answers), declined=False, form=False)
+
+
+def read_form(reply: str, key: str | None) -> Mapping[str, Any] | None:
+    """Return the fields of the last JSON object in *reply* that has *key*, or says whether it
+    declined beside a field of its own; None without one.
+    """
+    form = None
+    for fields in _objects(_settled(reply)):
+        if key in fields or _says_whether(fields):
+            form = fields
+    return form
+
+
+def _says_whether(fields: Mapping[str, Any]) -> bool:
+    """Return whether *fields* say that the reply declines, or that it does not, beside an answer."""
+    if fields.get(DECLINED) is True:
+        return True
+    return DECLINED in fields and bool(fields.keys() - _BESIDE)
+
+
+def last_line(reply: str) -> str | None:
+    """Return what stands on the last answer line of *reply*, without what marks it; None without
+    one. A line that repeats what was asked for, ``<one of …>``, is none.
+    """
+    answer = None
+    for match in _LINE.finditer(reply[-LONGEST:]):
+        text = match["answer"].strip(_AROUND)
+        if not text.startswith("<"):
+            answer = text
+    return answer
+
+
+def _settled(reply: str) -> str:
+    """Return what follows the thoughts of *reply*, with plain line ends."""
+    text = reply.replace("\r\n", "\n").replace("\r", "\n").translate(_INVISIBLE)
+    return _ENDS_OF_THOUGHT.split(text)[-1]
+
+
+def _value(fields: Mapping[str, Any], key: str | None) -> Any:
+    """Return the answer among *fields*: that of *key*, else of the one field beside the form's own."""
+    if key is not None:
+        return fields.get(key)
+    others = [value for name, value in fields.items() if name not in _BESIDE]
+    if len(others) == 1:
+        return others[0]
+    return None
+
+
+def _one_of(value: Any, answers: Sequence[str]) -> str | None:
+    """Return which of *answers* the *value* is, in any case; None where it is none, or no text or
+    number.
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    text = str(value).strip(_AROUND)
+    if not text:
+        return None
+    if not answers:
+        return text
+    for answer in answers:
+        if answer.casefold() == text.casefold():
+            return answer
+    return None
+
+
+def _objects(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the JSON objects that stand in *text*, none within another; a key given twice has no
+    value.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=_fields)
+    place = text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if place < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text[: place + LONGEST], place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            yield value
+        place = text.find("{", end)
+
+
+def _fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an object, None for a key that stands twice with different values."""
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields and fields[key] != value:
+            fields[key] = None
+        else:
+            fields[key] = value
+    return fields
