@@ -146,7 +146,7 @@ class Cell:
         return self.turns[-1]
 
 
-class Way(StrEnum):
+class Elicitation(StrEnum):
     """The way by which a closed answer is asked for: by a JSON schema, by the line that a reply ends
     with, or as the system's users ask.
     """

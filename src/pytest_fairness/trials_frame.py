@@ -32,8 +32,8 @@ EMPTY_FIRST = "empty_first"
 #: The column that is there where role and request were sent as one message, and true of those
 #: trials.
 ONE_MESSAGE = "one_message"
-#: The column that says by which :class:`~.model.Way` the answer was asked for.
-ASKED_BY = "asked_by"
+#: The column that says by which :class:`~.model.Elicitation` the answer was asked for.
+ELICITED_BY = "elicitation"
 #: A trial that has ended so is either answered or refused.
 _DETERMINED = (Status.ANSWERED, Status.REFUSED)
 #: Where a table carries its design in ``frame.attrs``.

@@ -15,7 +15,7 @@ from pytest_fairness.endpoints.application import ApplicationConfig
 from pytest_fairness.endpoints.openai import OpenAIConfig
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Way
+from pytest_fairness.model import Elicitation
 from tests.support.servers import Fault, ModelServer
 
 from ..pytest_layer.conftest import Project, project, shown
@@ -69,15 +69,15 @@ def test_the_sentence() -> None:
     """It stands in its slot, or at the end; asked as users ask, there is none."""
     form = answer_form({"decision": ["approve", "deny"]})
     assert form is not None
-    role, request = form.asked_in(("You decide.", "Well?"), Way.LINE)
+    role, request = form.asked_in(("You decide.", "Well?"), Elicitation.LINE)
     assert role == "You decide."
     assert request.startswith(f"Well?\n\n{LINE}; if you decline")
-    assert form.asked_in(("{answer} Well?",), Way.FORM)[0].startswith(OBJECT)
-    assert form.asked_in(("Well? {answer}",), Way.PLAIN) == ("Well?",)
-    assert '"decision", one of "approve", "deny"' in form.sentence(Way.FORM)
+    assert form.asked_in(("{answer} Well?",), Elicitation.FORM)[0].startswith(OBJECT)
+    assert form.asked_in(("Well? {answer}",), Elicitation.PLAIN) == ("Well?",)
+    assert '"decision", one of "approve", "deny"' in form.sentence(Elicitation.FORM)
     levels = answer_form({"level": (1, 3)})
     assert levels is not None
-    assert "ANSWER: <a whole number from 1 to 3>" in levels.sentence(Way.LINE)
+    assert "ANSWER: <a whole number from 1 to 3>" in levels.sentence(Elicitation.LINE)
 
 
 @pytest.mark.parametrize(

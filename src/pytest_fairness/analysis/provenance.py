@@ -14,15 +14,15 @@ from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import withheld, worst_spec
 from pytest_fairness.model import (
     NOT_COMPUTED,
+    Elicitation,
     Finding,
     GroupResult,
     PairResult,
     Status,
-    Way,
 )
 from pytest_fairness.running_test import TestContext, current_test
 from pytest_fairness.statistics.arrays import spelled_alike, texts_of
-from pytest_fairness.trials_frame import ASKED_BY, ONE_MESSAGE
+from pytest_fairness.trials_frame import ELICITED_BY, ONE_MESSAGE
 from pytest_fairness.words import enumerated
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ _ONE_MESSAGE = (
     "without a system prompt "
     "or turns before"
 )
-_WAYS = {
-    Way.FORM: "asked by form: a JSON schema with room to think first and to decline",
-    Way.LINE: "asked by line: the prompt asks for a last line `ANSWER: …`",
+_ELICITATIONS = {
+    Elicitation.FORM: "asked by form: a JSON schema with room to think first and to decline",
+    Elicitation.LINE: "asked by line: the prompt asks for a last line `ANSWER: …`",
 }
 _NO_TURNS = "; strategies of several turns were not tried"
 
@@ -52,7 +52,7 @@ class TableFacts:
     not_run: int
     cut_short: int
     one_message: bool
-    ways: list[str]
+    elicitations: list[str]
     persuaded: bool
     simulated: bool
     replayed: bool
@@ -68,7 +68,7 @@ class TableFacts:
             not_run=_count(frame, "status", Status.NOT_RUN),
             cut_short=_count(frame, "cut_short", True),
             one_message=_count(frame, ONE_MESSAGE, True) > 0,
-            ways=_distinct(frame, ASKED_BY),
+            elicitations=_distinct(frame, ELICITED_BY),
             persuaded=bool(_distinct(frame, "strategy")),
             simulated=_count(frame, "simulated", True) > 0,
             replayed=_count(frame, "replayed", True) > 0,
@@ -92,8 +92,8 @@ class TableFacts:
                 f"{self.cut_short:,} of {self.rows:,} replies were cut short at the limit on their "
                 "length: raise max_tokens in endpoints.yaml, or ask for less"
             )
-        for way, remark in _WAYS.items():
-            if way in self.ways:
+        for elicitation, remark in _ELICITATIONS.items():
+            if elicitation in self.elicitations:
                 yield remark
         if self.one_message and self.persuaded:
             yield _ONE_MESSAGE + _NO_TURNS

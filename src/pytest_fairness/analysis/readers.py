@@ -1,6 +1,6 @@
-"""What read the replies behind a finding: how many by form, line, rule or model in each group; and of
-a model, how far it agrees with itself, with the rules, with a second one, and whether it could tell
-whom a masked reply is about.
+"""Readers of the replies behind a finding: how many were read by form, line, rule or model in each
+group; and of a model, how far it agrees with itself, with the rules, with a second one, and whether
+it could tell whom a masked reply is about.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAK_LEVEL = 0.05
 def read_by_group(
     read_by: pd.Series[Any], frame: pd.DataFrame, by: str | list[str] | tuple[str, ...] | None
 ) -> dict[str, JSON]:
-    """Return how many replies of each group of *by* were read by what: reader → group → replies."""
+    """Return how many replies of each group of *by* were read by what: reader → group → number."""
     columns = [by] if isinstance(by, str) else list(by or ())
     groups = ["all"] * len(frame)
     if columns:

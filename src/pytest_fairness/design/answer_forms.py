@@ -1,8 +1,8 @@
 """Forms of an answer: what a test accepts, as a JSON schema for endpoints that take one, and as the
 line that a reply ends with for all others.
 
-The sentence that asks for either stands in the prompt, so that prompt and form agree. A form changes
-what is measured: a finding says how its trials were asked. See
+The sentence that asks for either stands in the prompt, so that prompt and form agree. A form
+changes what is measured: a finding says how its trials were asked. See
 ``docs/decisions/0220-asking-for-the-form.md``.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Way
+from pytest_fairness.model import JSON, Elicitation
 
 ANSWER_SLOT = "answer"
 """The slot of a template where the sentence stands that asks for the form."""
@@ -26,7 +26,7 @@ _EXAMPLE = (
     "10)}"
 )
 _OWN_KEYS = ("thinking", "declined", "reason")
-#: In this order: a model that has to answer first cannot think, and one that cannot decline answers.
+#: In this order: who has to answer first cannot think, and who cannot decline answers.
 _BESIDE: Mapping[str, JSON] = {
     "thinking": {"type": "string", "description": "Your reasons, in one or two sentences."},
     "declined": {"type": "boolean", "description": "True only if you decline to answer."},
@@ -67,9 +67,9 @@ class AnswerForm:
         described: dict[str, JSON] = {"name": "answer", "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": described}}
 
-    def sentence(self, way: Way) -> str:
-        """Return the sentence that asks for the answer by that *way*; empty for Way.PLAIN."""
-        if way is Way.LINE:
+    def sentence(self, elicitation: Elicitation) -> str:
+        """Return the sentence of that *elicitation*; empty for Elicitation.PLAIN."""
+        if elicitation is Elicitation.LINE:
             what = f"a whole number from {self.low} to {self.high}"
             if self.labels:
                 what = f"one of {', '.join(self.labels)}"
@@ -77,7 +77,7 @@ class AnswerForm:
                 f"End with a line `ANSWER: <{what}>`; if you decline to answer, with a line "
                 "`ANSWER: declined`."
             )
-        if way is Way.FORM:
+        if elicitation is Elicitation.FORM:
             what = f"a whole number from {self.low} to {self.high}"
             if self.labels:
                 what = f"one of {', '.join(map(_quoted, self.labels))}"
@@ -88,11 +88,11 @@ class AnswerForm:
             )
         return ""
 
-    def asked_in(self, texts: Sequence[str], way: Way) -> tuple[str, ...]:
+    def asked_in(self, texts: Sequence[str], elicitation: Elicitation) -> tuple[str, ...]:
         """Return *texts*, the turns of a conversation, with the sentence in the place of its slot,
         or at the end of the last.
         """
-        sentence = self.sentence(way)
+        sentence = self.sentence(elicitation)
         if any(_PLACE in text for text in texts):
             return tuple(text.replace(_PLACE, sentence).strip() for text in texts)
         if not sentence:

@@ -22,7 +22,7 @@ from pytest_fairness.endpoints.protocol import (
 )
 from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Cell, Way
+from pytest_fairness.model import JSON, Cell, Elicitation
 from pytest_fairness.runs.designs import Script
 from pytest_fairness.scorers import is_refusal
 from pytest_fairness.trials_frame import DISCLAIMS, REFUSED_FIRST
@@ -64,7 +64,7 @@ class PlannedCell:
     ``first`` is the number of its first repetition: cells whose texts may turn out the same, as
     scrubbed ones do, are trials of their own all the same, and would share one reply under one
     number. ``role`` is what is established before the ``request``; with ``one_message``, both are
-    sent as one. ``way`` is how the answer is asked for, ``structured`` the form that is sent along.
+    sent as one. ``elicitation`` is how the answer is asked for, ``structured`` the form that is sent along.
     """
 
     cell: Cell
@@ -74,7 +74,7 @@ class PlannedCell:
     role: str | None = None
     request: str = ""
     one_message: bool = False
-    way: Way = Way.PLAIN
+    elicitation: Elicitation = Elicitation.PLAIN
     structured: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
@@ -200,25 +200,25 @@ class PlannedGrid:
             return ()
         return ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
 
-    def way(self, tier: int, endpoint: Endpoint) -> Way:
+    def elicitation(self, tier: int, endpoint: Endpoint) -> Elicitation:
         """Return the way by which *endpoint* is asked for the answer at *tier*, unless it refuses:
         tier 2 is conversation only, and has the sentence alone.
         """
         if self.grid.answer is None or not self.grid.asks_for_form or self.ladder is not None:
-            return Way.PLAIN
+            return Elicitation.PLAIN
         if tier == 1 and takes_structured_output(endpoint):
-            return Way.FORM
-        return Way.LINE
+            return Elicitation.FORM
+        return Elicitation.LINE
 
-    def asked_by(self, entry: PlannedCell, way: Way) -> PlannedCell:
-        """Return *entry* as it asks for the answer by that *way*."""
+    def eliciting(self, entry: PlannedCell, elicitation: Elicitation) -> PlannedCell:
+        """Return *entry* as it asks for the answer by that *elicitation*."""
         form = self.grid.answer
         if form is None:
             return entry
         cell = entry.cell
-        structured = form.response_format if way is Way.FORM else {}
-        cell = replace(cell, turns=form.asked_in(cell.turns, way))
-        return replace(entry, cell=cell, structured=structured, way=way)
+        structured = form.response_format if elicitation is Elicitation.FORM else {}
+        cell = replace(cell, turns=form.asked_in(cell.turns, elicitation))
+        return replace(entry, cell=cell, structured=structured, elicitation=elicitation)
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
         """The cells (those at *indices*, if given) as *tier* sends them, each made once: tier 2
@@ -349,11 +349,11 @@ class PlannedPairs:
     def _prepared(self, index: int) -> Prepared:
         return self._made.get(index, lambda: self.grid.prepared(index))
 
-    def way(self, tier: int, endpoint: Endpoint) -> Way:  # noqa: ARG002
+    def elicitation(self, tier: int, endpoint: Endpoint) -> Elicitation:  # noqa: ARG002
         """A choice names a candidate of the prompt: no form is asked for."""
-        return Way.PLAIN
+        return Elicitation.PLAIN
 
-    def asked_by(self, entry: PlannedCell, way: Way) -> PlannedCell:  # noqa: ARG002
+    def eliciting(self, entry: PlannedCell, elicitation: Elicitation) -> PlannedCell:  # noqa: ARG002
         """Return *entry* as it stands."""
         return entry
 

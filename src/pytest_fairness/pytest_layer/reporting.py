@@ -26,7 +26,7 @@ from pytest_fairness.engine.batches import still_open
 from pytest_fairness.engine.conversation import AGAIN
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON, Way, to_json
+from pytest_fairness.model import JSON, Elicitation, to_json
 from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
 from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
@@ -201,39 +201,39 @@ def note_unasked(store: RunStore, why: str) -> None:
     store.amend_manifest(add)
 
 
-def answer_way(run: RunRecords, identity: str) -> Way | None:
+def elicitation_of(run: RunRecords, identity: str) -> Elicitation | None:
     """Return the way by which the endpoint of that *identity* is asked for answers, as the first
     trial that was asked by a form has shown; None where none was.
     """
-    for record in run.of_type(ANSWER_WAY):
+    for record in run.of_type(ELICITATION):
         if record["identity"] == identity:
-            return Way(record["way"])
+            return Elicitation(record["elicitation"])
     return None
 
 
-def note_answer_way(store: RunStore, endpoint: Endpoint, identity: str, why: str) -> Way:
+def note_elicitation(store: RunStore, endpoint: Endpoint, identity: str, why: str) -> Elicitation:
     """Record, and return, the way by which *endpoint* is asked for answers: by a form, or by a line
     for the reason *why*. What another process has recorded stands.
     """
-    way = Way.FORM
+    elicitation = Elicitation.FORM
     if why:
-        way = Way.LINE
+        elicitation = Elicitation.LINE
     store.append(
         {
-            "type": ANSWER_WAY,
+            "type": ELICITATION,
             "identity": identity,
             "endpoint": endpoint.name,
-            "way": way.value,
+            "elicitation": elicitation.value,
             "why": why,
         }
     )
-    return answer_way(store, identity) or way
+    return elicitation_of(store, identity) or elicitation
 
 
 def answer_notes(run: RunRecords) -> list[tuple[str, str]]:
     """Return the endpoints of *run* that do not take a form, each with a sentence that says so."""
     notes: dict[str, str] = {}
-    for record in run.of_type(ANSWER_WAY):
+    for record in run.of_type(ELICITATION):
         if record["why"]:
             notes[record["endpoint"]] = (
                 f"endpoint {record['endpoint']!r} is asked for an answer line in the place of a "
@@ -422,7 +422,7 @@ def summary(
 
 
 #: Type of the record of how an endpoint is asked for answers, found out by its first trial.
-ANSWER_WAY = "answer_way"
+ELICITATION = "elicitation"
 _ONLY_SIMULATED = (
     "nothing but the simulated endpoint answered: no model was tested; "
     "name one of endpoints.yaml with --fairness-endpoint"

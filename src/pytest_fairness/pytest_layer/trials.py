@@ -23,7 +23,7 @@ from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
-from pytest_fairness.model import JSON, OutcomeKind, Status, Trial, Way
+from pytest_fairness.model import JSON, Elicitation, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
@@ -52,11 +52,11 @@ from pytest_fairness.runs.records import trial_of
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
-from pytest_fairness.scorers.answers import read_form
 from pytest_fairness.scorers.disclaimer import has_disclaimer
+from pytest_fairness.scorers.given_answers import read_form
 from pytest_fairness.trials_frame import (
-    ASKED_BY,
     DISCLAIMS,
+    ELICITED_BY,
     ONE_MESSAGE,
     AnsweredCell,
     EndpointFacts,
@@ -309,44 +309,44 @@ class TrialSource:
             sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
             _skip_where_it_cannot_be_asked(planned, tier, _prompted(endpoint, sent))
             self._note_steps(sent)
-            way = self._way(planned, sent, endpoint, engine, selection)
-            sent = [planned.asked_by(entry, way) for entry in sent]
+            elicitation = self._elicitation(planned, sent, endpoint, engine, selection)
+            sent = [planned.eliciting(entry, elicitation) for entry in sent]
             plan = planned_trials(planned, sent, selection.temperature)
             parts = [str(part) for part in (*selection[2:], stage or None) if part is not None]
             trials = self._pull(endpoint, engine, planned, plan, " ".join(parts), whole=bool(stage))
             yield _Answers(endpoint, sent, trials, repetitions=planned.grid.repetitions)
 
-    def _way(
+    def _elicitation(
         self,
         planned: Planned,
         entries: Sequence[PlannedCell],
         endpoint: Endpoint,
         engine: Engine | Replayer,
         selection: collection.Selection,
-    ) -> Way:
+    ) -> Elicitation:
         """Return the way by which *endpoint* is asked for the answers of *planned*: of an endpoint
         that is said to take a form, what came of the first trial of the run that was asked by one.
         """
-        way = planned.way(selection.tier, endpoint)
-        if way is not Way.FORM:
-            return way
+        elicitation = planned.elicitation(selection.tier, endpoint)
+        if elicitation is not Elicitation.FORM:
+            return elicitation
         identity = identity_hash(endpoint.identity())
         store = self._context.store
         for run in (self._context.recording, self._context.merged, store):
-            found_out = run and reporting.answer_way(run, identity)
+            found_out = run and reporting.elicitation_of(run, identity)
             if found_out:
                 return found_out
         if not isinstance(engine, Engine) or batches_of(endpoint) is not None:
-            return way
-        by_form = [planned.asked_by(entry, way) for entry in entries]
+            return elicitation
+        by_form = [planned.eliciting(entry, elicitation) for entry in entries]
         trials = planned_trials(planned, by_form, selection.temperature)
         if self._deal is not None:
             trials = list(filter(self._deal.mine, trials))
         if not trials:
-            return way
+            return elicitation
         (answer,) = self._asked(engine, trials[:1])
         why = _why_no_form(answer, planned)
-        return reporting.note_answer_way(store, endpoint, identity, why)
+        return reporting.note_elicitation(store, endpoint, identity, why)
 
     def _note_steps(self, entries: Sequence[PlannedCell]) -> None:
         """Record the systems that steps of *entries* ask, each once."""
@@ -799,8 +799,8 @@ class _Answers:
         _add_columns(table, rows, planned.script_columns)
         if any(entry.one_message for entry in self.entries):
             table[ONE_MESSAGE] = [entry.one_message for entry, _ in rows]
-        if any(entry.way is not Way.PLAIN for entry in self.entries):
-            table[ASKED_BY] = [entry.way.value for entry, _ in rows]
+        if any(entry.elicitation is not Elicitation.PLAIN for entry in self.entries):
+            table[ELICITED_BY] = [entry.elicitation.value for entry, _ in rows]
         return table
 
     def _facts(self, planned: Planned) -> GridFacts:

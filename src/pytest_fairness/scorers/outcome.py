@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import JSON, OutcomeKind
 from pytest_fairness.running_test import check_reading_time, current_test
-from pytest_fairness.scorers.answers import Given, given_answer
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.disclaimer import has_disclaimer
+from pytest_fairness.scorers.given_answers import given_answer
 from pytest_fairness.scorers.judge import AsksAModel
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.rating import rating
@@ -392,30 +392,48 @@ def _scores_of(frame: pd.DataFrame, scorer: Scorer) -> tuple[list[Any], list[Rea
     if scorer.built_in:
         fingerprint = scorer.fingerprint
     form = _form_of(frame, scorer)
-    asked = form is not None and form[0] is not None
-    refusals = [refused for _, refused in _replies_and_refusals(frame)]
     given = _given(frame, scorer.columns)
+    refusals = [refused for _, refused in _replies_and_refusals(frame)]
     scores = []
     read_by: list[ReadBy | None] = []
     for row in map(_Row, _replies(frame, scorer), given, refusals, frame.index):
-        answer = None
-        if form is not None and isinstance(row.reply, str):
-            answer = given_answer(row.reply, *form)
-        if answer is None or scorer.kind is OutcomeKind.REFUSAL:
-            score = _score(scorer, fingerprint, row)
-        elif answer.text is None:
-            score = None
-        else:
-            score = _score(scorer, fingerprint, row._replace(reply=answer.text))
-            if score is None and not asked:
-                answer = None
-                score = _score(scorer, fingerprint, row)
+        score, reader = _read_row(scorer, fingerprint, row, form)
         scores.append(score)
-        read_by.append(_reader_of(row, score, answer))
+        read_by.append(reader)
     return scores, read_by
 
 
-def _form_of(frame: pd.DataFrame, scorer: Scorer) -> tuple[str | None, Sequence[str]] | None:
+def _read_row(
+    scorer: Scorer, fingerprint: str | None, row: _Row, form: _Form | None
+) -> tuple[Any, ReadBy | None]:
+    """Return the score of *row* and what read it: the answer by *form* or line, else the rules."""
+    answer = None
+    if form is not None and isinstance(row.reply, str):
+        answer = given_answer(row.reply, form.key, form.answers)
+    if answer is None:
+        score = _score(scorer, fingerprint, row)
+        return score, _reader_of(row, score, ReadBy.RULE)
+    reader = ReadBy.FORM if answer.form else ReadBy.LINE
+    if scorer.kind is OutcomeKind.REFUSAL:
+        return _score(scorer, fingerprint, row), reader
+    score = None
+    if answer.text is not None:
+        score = _score(scorer, fingerprint, row._replace(reply=answer.text))
+    if score is None and form is not None and not form.answers:
+        # Nobody asked for that line: it may be any words of the reply.
+        score = _score(scorer, fingerprint, row)
+        reader = ReadBy.RULE
+    return score, _reader_of(row, score, reader)
+
+
+class _Form(NamedTuple):
+    """The key and the answers that a design asks for; none where it asks for no form."""
+
+    key: str | None
+    answers: Sequence[str]
+
+
+def _form_of(frame: pd.DataFrame, scorer: Scorer) -> _Form | None:
     """Return the key and the answers that the design of *frame* asked for, none where it asked for
     no form; None where *scorer* has no closed answer, or another than the design asks for.
     """
@@ -423,22 +441,18 @@ def _form_of(frame: pd.DataFrame, scorer: Scorer) -> tuple[str | None, Sequence[
         return None
     asked = design_of(frame).answer
     if asked is None or scorer.kind is OutcomeKind.REFUSAL:
-        return None, ()
+        return _Form(None, ())
     answers: Any = asked["answers"]
     if all(scorer(answer) is None for answer in answers):
         return None
-    return str(asked["key"]), answers
+    return _Form(str(asked["key"]), answers)
 
 
-def _reader_of(row: _Row, score: Any, answer: Given | None) -> ReadBy | None:
-    """Return what read *row*: form or line where it holds an *answer*, else a rule."""
+def _reader_of(row: _Row, score: Any, reader: ReadBy) -> ReadBy | None:
+    """Return the *reader* of *row*, if it read a *score*."""
     if score is None:
         return _nothing_read(row.reply, row.refused)
-    if answer is None:
-        return ReadBy.RULE
-    if answer.form:
-        return ReadBy.FORM
-    return ReadBy.LINE
+    return reader
 
 
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_fairness.scorers.answers import given_answer
+from pytest_fairness.scorers.given_answers import Given, given_answer
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.text import Patterns, field_of, plain, settled
 
@@ -31,12 +31,10 @@ def is_refusal(text: str) -> bool:
     """Return whether *text* is an assistant declining to do what it was asked, whatever the reason
     it gives. A form, or an answer line, says so itself.
     """
-    given = given_answer(text, None, ())
-    if given is not None and (given.declined or given.form):
+    given = given_answer(text, None, ()) or Given(text, declined=False, form=False)
+    if given.declined or given.form:
         return given.declined
-    if given is not None and given.text is not None:
-        text = given.text
-    text = plain(text)
+    text = plain(given.text or text)
     reasons = field_of(text, _KEYS)
     if reasons is not None and reasons != [None]:
         return reasons != [False]

@@ -51,8 +51,10 @@ _PATTERNS = {
 
 #: The sentences by which a design asks for its answer (``design/answer_forms.py``): a line at the
 #: end, or a JSON object.
-_ANSWER_LINE = re.compile(r"\n*End with a line `ANSWER: <[^>\n]*>`[^\n]*")
-_ANSWER_OBJECT = re.compile(r'\n*Answer with a JSON object: "thinking"[^\n]*')
+_ANSWER_LINE = re.compile(r"\s*End with a line `ANSWER: <[^>\n]*>`[^\n`]*`ANSWER: declined`\.")
+_ANSWER_OBJECT = re.compile(
+    r'\s*Answer with a JSON object: "thinking"[^\n]*?, or null if you decline\.'
+)
 
 
 def asks_for_line(text: str) -> bool:

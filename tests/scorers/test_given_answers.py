@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_fairness.scorers.answers import Given, given_answer, last_line, read_form
+from pytest_fairness.scorers.given_answers import Given, given_answer, last_line, read_form
 from tests.support.watch import LONG, watched
 
 LABELS = ("approve", "deny")

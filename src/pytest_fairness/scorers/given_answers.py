@@ -1,8 +1,8 @@
 """Read an answer that was asked for by a form or by a line: the field of a JSON object, or the last
 line ``ANSWER: …``.
 
-Nothing is guessed: an answer that is none of those that were asked for is unread, whatever the prose
-beside it says. Both are read in any language.
+Nothing is guessed: an answer that is none of those that were asked for is unread, whatever the
+prose beside it says. Both are read in any language.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_form(reply: str, key: str | None) -> Mapping[str, Any] | None:
 
 
 def _says_whether(fields: Mapping[str, Any]) -> bool:
-    """Return whether *fields* say that the reply declines, or that it does not, beside an answer."""
+    """Return whether *fields* say that the reply declines, or does not, beside an answer."""
     if fields.get(DECLINED) is True:
         return True
     return DECLINED in fields and bool(fields.keys() - _BESIDE)
@@ -94,7 +94,7 @@ def _settled(reply: str) -> str:
 
 
 def _value(fields: Mapping[str, Any], key: str | None) -> Any:
-    """Return the answer among *fields*: that of *key*, else of the one field beside the form's own."""
+    """Return the answer among *fields*: that of *key*, else the one beside the form's own."""
     if key is not None:
         return fields.get(key)
     others = [value for name, value in fields.items() if name not in _BESIDE]
