@@ -101,7 +101,7 @@ def test_a_reply_cannot_leave_its_fence() -> None:
 def test_the_prompt_is_shown_where_the_task_says_so() -> None:
     task = ReadingTask(question="Done?", labels={"a": 1, "b": 2}, shows_prompt=True)
     assert "> Write a joke." in task.prompt("No.", ("a", "b"), "Write a joke.")
-    assert "Write a joke." not in TASK.prompt("No.", SHOWN, "Write a joke.")
+    assert "Write a joke." not in TASK.prompt("No.", SHOWN)
 
 
 def test_what_is_asked_is_the_version() -> None:

@@ -25,6 +25,7 @@ from pytest_fairness.scorers.outcome import unknown_outcome
 from pytest_fairness.trials_frame import (
     DISCLAIMS,
     EMPTY_FIRST,
+    ELICITED_BY,
     ONE_MESSAGE,
     REFUSED_FIRST,
     EndpointFacts,
@@ -509,5 +510,5 @@ class _Design:
                 columns += entry.script.columns(entry.cell, trial)
         if planned.temperatures:
             columns.append("temperature")
-        columns += [REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE, EMPTY_FIRST]
+        columns += [REFUSED_FIRST, DISCLAIMS, ONE_MESSAGE, EMPTY_FIRST, ELICITED_BY]
         return list(dict.fromkeys(columns))

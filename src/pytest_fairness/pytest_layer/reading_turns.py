@@ -4,9 +4,10 @@ run's log, under its cap, resumed and replayed like any others.
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,11 +87,10 @@ class ReadingTurns:
         if task is None or not readers[0]:
             return None
         replies = self._masked(frame, scorer)
-        wanted = set(places)
-        read_by_rules = [
-            place for place in replies if place not in wanted and by_rules[place] is not None
-        ]
-        compared = _sampled(replies, read_by_rules, _COMPARED)
+        others = replies.keys() - set(places)
+        compared = _sampled(
+            replies, filter(lambda place: by_rules[place] is not None, others), _COMPARED
+        )
         reading = self._read(task, scorer.name, readers[0], replies, [*places, *compared])
         scores = {place: reading.scores[place] for place in places}
         facts: dict[str, JSON] = {
@@ -98,7 +98,7 @@ class ReadingTurns:
             "identity": identity_hash(reading.endpoint.identity()),
             "task": task.to_dict(),
             "replies": len(places),
-            "unread": dict(Counter(str(s) for s in scores.values() if isinstance(s, Unread))),
+            "unread": dict(Counter(map(str, filter(_is_unread, scores.values())))),
             "orders": reading.orders,
             "rules": _agreement(reading.scores, {place: by_rules[place] for place in compared}),
         }
@@ -126,9 +126,9 @@ class ReadingTurns:
             reply = replies[place]
             if reply.digest not in planned:
                 planned[reply.digest] = self._planned(task, name, reply, orders)
-        trials = [trial for several in planned.values() for trial in several]
+        trials = list(itertools.chain.from_iterable(planned.values()))
         endpoint, answers = self.ask(reader, trials)
-        options: dict[str, list[str | Unread]] = {digest: [] for digest in planned}
+        options: dict[str, list[str | Unread]] = defaultdict(list)
         for trial, answer in zip(trials, answers, strict=True):
             shown: Any = trial.cell.attributes["options"]
             digest = str(trial.cell.attributes["reply"])
@@ -267,6 +267,10 @@ def _is_no_score(value: object) -> bool:
     return isinstance(value, (Unread, Other))
 
 
+def _is_unread(value: object) -> bool:
+    return isinstance(value, Unread)
+
+
 def _leak(by: str, guesses: Mapping[int, Any], groups: Mapping[int, str]) -> dict[str, JSON]:
     """Return how often the *guesses* are the *groups*, beside always guessing the commonest, with
     the exact one-sided p-value.
@@ -283,7 +287,7 @@ def _leak(by: str, guesses: Mapping[int, Any], groups: Mapping[int, str]) -> dic
     }
 
 
-def _sampled(replies: Mapping[int, MaskedReply], places: Sequence[int], most: int) -> list[int]:
+def _sampled(replies: Mapping[int, MaskedReply], places: Iterable[int], most: int) -> list[int]:
     """Return at most so many of *places*: those of the smallest digests, whatever the order of the
     rows.
     """

@@ -97,9 +97,9 @@ def _value(fields: Mapping[str, Any], key: str | None) -> Any:
     """Return the answer among *fields*: that of *key*, else the one beside the form's own."""
     if key is not None:
         return fields.get(key)
-    others = [value for name, value in fields.items() if name not in _BESIDE]
-    if len(others) == 1:
-        return others[0]
+    names = fields.keys() - _BESIDE
+    if len(names) == 1:
+        return fields[names.pop()]
     return None
 
 
@@ -110,14 +110,8 @@ def _one_of(value: Any, answers: Sequence[str]) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
     text = str(value).strip(_AROUND)
-    if not text:
-        return None
-    if not answers:
-        return text
-    for answer in answers:
-        if answer.casefold() == text.casefold():
-            return answer
-    return None
+    by_words = {answer.casefold(): answer for answer in answers or (text,)}
+    return by_words.get(text.casefold()) or None
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:

@@ -66,9 +66,6 @@ def judge(
         rubric=rubric,
         shows_prompt=shows_prompt,
     )
-    readers: tuple[str, ...] = ()
-    if reader is not None or second_reader is not None:
-        readers = tuple(filter(None, (reader or "", second_reader)))
     if second_reader is not None and reader is None:
         raise UsageError("second_reader= is compared with reader=: name both")
     kind, low, high = _kind(task)
@@ -83,7 +80,7 @@ def judge(
         masks_names=True,
         masks_signals=True,
         reading=task,
-        readers=readers,
+        readers=tuple(filter(None, (reader, second_reader))),
     )
 
 
@@ -91,9 +88,7 @@ def _scores(labels: Sequence[str] | Mapping[str, Meaning]) -> Mapping[str, Meani
     """Return what each of *labels* stands for: itself, where nothing else is said."""
     if isinstance(labels, Mapping):
         return dict(labels)
-    if isinstance(labels, str):
-        raise UsageError(f"labels={labels!r}: give two or more texts")
-    return {label: label for label in labels}
+    return dict(zip(labels, labels, strict=True))
 
 
 def _kind(task: ReadingTask) -> tuple[OutcomeKind, float | None, float | None]:

@@ -30,6 +30,7 @@ ORDERS = (1, 2)
 #: Characters of a reply that a reading turn shows.
 _LONGEST = 20_000
 _MOST_LABELS = 20
+_LONGEST_SCALE = 100
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Adjacent points of a scale agree: their mean is the reading.
 _ADJACENT = 1
@@ -108,7 +109,7 @@ class ReadingTask:
             self._check_labels()
             return
         low, high = self.scale
-        if self.labels or not low < high or high - low > 100:
+        if self.labels or not 0 < high - low <= _LONGEST_SCALE:
             raise UsageError(
                 f"scale={self.scale!r}: give the lowest and the highest of at most 101 whole "
                 "numbers, and no labels beside it"
@@ -116,8 +117,8 @@ class ReadingTask:
 
     def _check_labels(self) -> None:
         labels = list(self.labels)
-        plain = {label.strip().casefold() for label in labels}
-        if not 2 <= len(labels) <= _MOST_LABELS or len(plain) < len(labels) or "" in plain:
+        plain = {label.strip().casefold() for label in labels} - {""}
+        if not 2 <= len(labels) == len(plain) <= _MOST_LABELS:
             raise UsageError(
                 f"labels={labels!r:.200}: give 2 to {_MOST_LABELS} different labels, or a scale="
             )
@@ -162,20 +163,19 @@ class ReadingTask:
         *text*, of a scale rising or falling; the other way round in the second *order*.
         """
         random = Random(f"{seed}\0{text}")
-        if self.scale is None:
-            shown = [*self.labels, *Other]
-            random.shuffle(shown)
+        shown: list[str] = [*self.labels, *Other]
+        if self.scale is not None:
+            rising = [str(point) for point in range(self.scale[0], self.scale[1] + 1)]
+            shown = random.choice((rising, rising[::-1]))
         else:
-            shown = list(map(str, range(self.scale[0], self.scale[1] + 1)))
-            if random.random() < 0.5:
-                shown.reverse()
+            random.shuffle(shown)
         if order == ORDERS[1]:
             shown.reverse()
         return tuple(shown)
 
     def prompt(self, reply: str, options: Sequence[str], request: str | None = None) -> str:
         """Return what the reader is asked about the masked *reply*, with *options* as they are
-        shown; *request* is the masked prompt.
+        shown; *request* is the masked prompt, where that is shown.
         """
         shown = reply[:_LONGEST]
         what = "the letter of one option"
@@ -184,7 +184,7 @@ class ReadingTask:
             what = f"one whole number, or the word none ({Other.NONE})"
             listed = [f"The scale goes {options[0]}, {options[1]}, … {options[-1]}."]
         asked = ""
-        if self.shows_prompt and request is not None:
+        if request is not None:
             asked = f"It replies to this request:\n{_quoted(request[:_LONGEST])}\n"
         return _TEXT.format_map(
             {
