@@ -273,6 +273,7 @@ class Reason(StrEnum):
     NO_ROOM = "NO_ROOM"  # the design promises answers that can vary, and in most templates none did
     OVERLAP = "OVERLAP"  # under 80 % of the personas are in both baseline and run
     MIXED_MODELS = "MIXED_MODELS"  # more than one model version answered
+    READER = "READER"  # a model read the replies, and what it errs could turn the verdict
     UNRECORDED = "UNRECORDED"  # what it takes to judge was never written down
 
     @property

@@ -417,3 +417,27 @@ def test_names_that_meet_several_others_are_the_unit_of_a_change() -> None:
             ).pairs
             alarms[cluster] += pair.p_value < 0.05
     assert alarms["first_name", "second_name"] <= 3 < alarms["name"]
+
+
+@pytest.mark.parametrize(("names", "verdict"), [(2, "INCONCLUSIVE"), (4, "FLAG")])
+def test_an_alarm_without_spread_takes_names(names: int, verdict: str) -> None:
+    """Names that all change by the same have no spread for t: four of them come out alike by their
+    signs in one of eight audits, eight in one of 128.
+    """
+    rows = [
+        {
+            "arm": arm,
+            "group": group,
+            "name": f"{group}{place}",
+            "template": f"t{template}",
+            "score": place + template + 0.3 * (group == "b") + 1.5 * (arm == "t" and group == "b"),
+        }
+        for arm in ("c", "t")
+        for group in "ab"
+        for place in range(names)
+        for template in range(5)
+    ]
+    finding = analyze_arms(
+        pd.DataFrame(rows), outcome="score", by="group", treated="t", control="c"
+    )
+    assert finding.verdict == verdict

@@ -41,6 +41,7 @@ from pytest_fairness.analysis.policy import (
     worse,
 )
 from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.readers import Readers
 from pytest_fairness.analysis.reading import (
     Reading,
     ScoredRows,
@@ -110,6 +111,7 @@ def analyze_disparity(
     favourable: object = None,
     room: bool = False,
     scorers: Mapping[str, Any] | None = None,
+    labels: str | None = None,
     seed: int = 0,
     _look: Look | None = None,
 ) -> Finding:
@@ -138,6 +140,8 @@ def analyze_disparity(
         room: the design promises that answers can vary: a yes/no or a label that varies in fewer
             than a third of its templates passes nobody.
         scorers: scorers to look the outcome up in, before the built-in ones.
+        labels: the column of a person's readings of a random sample of each group's rows, missing
+            for the others: the reader's error is carried into effects, intervals and verdicts.
         seed: for the resampling of categorical outcomes, and of nothing else.
 
     Raises:
@@ -153,7 +157,7 @@ def analyze_disparity(
     columns = as_columns(by)
     check_level(alpha, correction)
     _check_least_difference(min_raw_diff, min_raw_ratio)
-    reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable)
+    reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(
@@ -190,7 +194,11 @@ def analyze_disparity(
         (pair for pair in here if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
-    notes = [*_notes(every, reading, rule, subject.missing), *_of_pairs(pairs, reading)]
+    notes = [
+        *_notes(every, reading, rule, subject.missing),
+        *_of_pairs(pairs, reading),
+        *Readers.of(home.rows).notes(),
+    ]
     groups: list[GroupResult] = []
     omnibus: dict[str, JSON] = {}
     for grouping in every:
@@ -225,6 +233,7 @@ def analyze_disparity(
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
             "room": room,
+            **_of_readers(every),
             "omnibus": omnibus,
             **_rates(every),
             **_by_block(blocks),
@@ -238,6 +247,16 @@ def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
         if decider is not None and grouping.rows.by == decider.statistics["by"]:
             return grouping
     return every[0]
+
+
+def _of_readers(every: Sequence[_Grouping]) -> dict[str, JSON]:
+    """Return how well the reader of each grouping agrees with a person's labels, by group; nothing
+    without labels.
+    """
+    found = {grouping.rows.by: Readers.of(grouping.rows).facts() for grouping in every}
+    if any(found.values()):
+        return {"labels": {by: facts for by, facts in found.items() if facts}}
+    return {}
 
 
 def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -322,6 +341,8 @@ class _Grouping:
         metric = rows.measure()
         refusals = rows.refusals()
         kind = reading.values.kind
+        readers = Readers.of(rows)
+        metric = readers.corrected(metric)
         table = metric.pairs
         lost, total = rows.unanswered(table)
         without = missing_answers(rows.by, design, rows.missing, rows.confidence)
@@ -338,6 +359,7 @@ class _Grouping:
                 rows.imputed(table, at, high, at_random=alike).measure().pairs
             ),
             by_rank=True,
+            decide=readers.judge(table),
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
             categories=reading.values.categories,

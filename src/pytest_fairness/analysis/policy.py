@@ -487,6 +487,26 @@ def unless_refused(answered: Decision) -> Decision:
     )
 
 
+class ReaderDoubt(NamedTuple):
+    """A doubt about the readings of a pair: what would settle it, and whether it leaves every verdict
+    ``open``, or a PASS alone.
+    """
+
+    needs: str
+    open: bool
+
+
+def judge_read(
+    table: PairTable, rule: Rule, doubts: Sequence[ReaderDoubt | None]
+) -> list[Decision]:
+    """The policy, where a reader errs: a pair of which there are *doubts* is not decided."""
+    decisions = judge(table, rule)
+    for at, doubt in enumerate(doubts):
+        if doubt is not None and (doubt.open or decisions[at].verdict is Verdict.PASS):
+            decisions[at] = undecided(Reason.READER, doubt.needs, *decisions[at].notes)
+    return decisions
+
+
 def without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
     """No PASS where hardly an answer could have shown a bias: none varied in *still* of *live*
     blocks."""

@@ -6,10 +6,34 @@ it could tell whom a masked reply is about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.model import JSON
+import numpy as np
+
+from pytest_fairness.analysis.policy import (
+    MARGIN,
+    Decision,
+    ReaderDoubt,
+    Rule,
+    judge,
+    judge_read,
+)
+from pytest_fairness.analysis.reading import ScoredRows
+from pytest_fairness.model import JSON, to_json
+from pytest_fairness.statistics.arrays import Floats
+from pytest_fairness.statistics.compare import RATES, Metric
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.labelled import (
+    LabelledMeans,
+    compared_by_labels,
+    labelled_means,
+    labels_to_decide,
+)
+from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.statistics.proportions import clopper_pearson
 from pytest_fairness.words import count, p_value, percent
 
 if TYPE_CHECKING:
@@ -75,3 +99,188 @@ def _orders(orders: Mapping[str, Any]) -> str:
     if orders["kappa"] is None:
         return text
     return f"{text} (kappa {orders['kappa']:.2f})"
+
+
+# ---------------------------------------------------------------- the reader's error in the verdict
+
+SENSITIVITY_GAP = 0.1
+"""A difference in sensitivity between two groups that a model may well have without labels."""
+ASSUMED_QUALITY = 0.9
+"""Sensitivity and specificity of a reader of whom nothing is known, to plan its labels by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """What read the *rows* of one grouping: of each group the labelled ``means``, None without a
+    label; and the share of its outcomes that a model read.
+    """
+
+    rows: ScoredRows
+    means: LabelledMeans | None
+    by_model: Floats
+
+    @classmethod
+    def of(cls, rows: ScoredRows) -> Readers:
+        """Return the readers of *rows*."""
+        reading = rows.reading
+        design = rows.design
+        groups = len(design.group.labels)
+        means = None
+        if reading.labels is not None:
+            used = rows.used
+            means = labelled_means(
+                reading.values.values[used],
+                reading.labels[used],
+                design.group.codes[used],
+                design.cluster[used],
+                groups=groups,
+            )
+        by_model = np.zeros(groups)
+        if reading.by_model is not None:
+            used_of_group = np.maximum(design.count(rows.used), 1)
+            by_model = design.count(rows.used & reading.by_model) / used_of_group
+        return cls(rows=rows, means=means, by_model=by_model)
+
+    def corrected(self, metric: Metric) -> Metric:
+        """Return *metric* with its pairs compared by the labels, where there are any."""
+        if self.means is None:
+            return metric
+        pairs = compared_by_labels(
+            metric.pairs,
+            self.means,
+            rates=metric.kind in RATES,
+            confidence=self.rows.confidence,
+        )
+        return replace(metric, pairs=pairs)
+
+    def judge(self, table: PairTable) -> Callable[[PairTable, Rule], list[Decision]]:
+        """Return the policy for the pairs of *table*."""
+        doubts = [self._doubt(table, at) for at in range(table.first.size)]
+        if not any(doubts):
+            return judge
+        return partial(judge_read, doubts=doubts)
+
+    def _doubt(self, table: PairTable, at: int) -> ReaderDoubt | None:
+        """Return what is to be doubted of the readings of the pair at a place."""
+        groups = int(table.first[at]), int(table.second[at])
+        if self.means is not None:
+            if self.means.usable[list(groups)].all():
+                return None
+            fewest = min(int(self.means.labelled[group]) for group in groups)
+            return ReaderDoubt(
+                f"labels of both kinds, from two {self._clusters} a group at least (the fewest "
+                f"labels of a group are {fewest})",
+                open=True,
+            )
+        return self._unvalidated(table, at, groups)
+
+    @property
+    def _clusters(self) -> str:
+        return "names" if self.rows.design.cluster_name is not None else "rows"
+
+    def _unvalidated(
+        self, table: PairTable, at: int, groups: tuple[int, int]
+    ) -> ReaderDoubt | None:
+        """Return the doubt about a pair whose yes/no answers a model read and nobody labelled: a
+        difference in sensitivity would move its interval out of the margin.
+        """
+        if self.rows.reading.values.kind not in RATES or not self.by_model[list(groups)].any():
+            return None
+        low = float(table.low[at].min())
+        high = float(table.high[at].max())
+        shifts = [self._shift(group) for group in groups]
+        # The higher rate of one group, or of the other, by what its reader may have missed.
+        if high + shifts[0] < MARGIN and low - shifts[1] > -MARGIN:
+            return None
+        rates = [self._rate(group) for group in groups]
+        effect = float(np.nan_to_num(table.effect[at]).flat[0])
+        labels = labels_to_decide(
+            sum(rates) / 2,
+            effect,
+            margin=MARGIN,
+            correlation=_correlation(sum(rates) / 2),
+            confidence=self.rows.confidence,
+        )
+        needs = (
+            "a person's labels of a sample of each group: "
+            f"a difference of {SENSITIVITY_GAP:g} in the sensitivity of the model that read would "
+            "turn the verdict"
+        )
+        if labels is not None:
+            needs = (
+                f"about {labels:,} labels a group by a person, if the model that read is right "
+                f"{percent(ASSUMED_QUALITY, 0)} of the time: a difference of {SENSITIVITY_GAP:g} "
+                "in its sensitivity would turn the verdict"
+            )
+        return ReaderDoubt(needs, open=False)
+
+    def _rate(self, group: int) -> float:
+        """Return the rate of a group as it was read, away from 0 and 1."""
+        rows = self.rows.used & (self.rows.design.group.codes == group)
+        values = self.rows.reading.values.values[rows]
+        return float(np.clip(values.mean(), 0.5 / values.size, 1 - 0.5 / values.size))
+
+    def _shift(self, group: int) -> float:
+        """Return by how much d would be higher, had the model missed a tenth of the cases."""
+        rate = self._rate(group)
+        missed = min(rate * (1 + SENSITIVITY_GAP * float(self.by_model[group])), 1 - 1e-6)
+        odds = missed / (1 - missed) * (1 - rate) / rate
+        return max(0.0, float(np.log(odds)) * LOGIT_TO_D)
+
+    def facts(self) -> dict[str, JSON]:
+        """Return of each labelled group how many labels there are, how many the reader agrees with,
+        and of yes/no answers its precision and recall with their 95 % intervals.
+        """
+        labels = self.rows.reading.labels
+        if labels is None or self.means is None:
+            return {}
+        facts: dict[str, JSON] = {}
+        values = self.rows.reading.values
+        for code, name in enumerate(self.rows.design.group.labels):
+            used = self.rows.used & (self.rows.design.group.codes == code) & ~np.isnan(labels)
+            label = labels[used]
+            read = values.values[used]
+            of_group: dict[str, JSON] = {
+                "labels": int(used.sum()),
+                "agree": int((label == read).sum()),
+                "mean": to_json(float(self.means.mean[code])),
+                "weight": float(self.means.weight[code]),
+            }
+            if values.kind in RATES:
+                both = int(((label == 1) & (read == 1)).sum())
+                of_group["precision"] = _share(both, int((read == 1).sum()))
+                of_group["recall"] = _share(both, int((label == 1).sum()))
+            facts[str(name)] = of_group
+        return facts
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader of the finding has to know of who read."""
+        labels = self.rows.design.group.labels
+        if self.means is not None:
+            counts = ", ".join(
+                f"{name} {number}" for name, number in zip(labels, self.means.labelled, strict=True)
+            )
+            yield (
+                f"corrected by a person's labels ({counts}; PPI++): effects and intervals carry the "
+                "reader's error"
+            )
+        elif self.by_model.any():
+            yield "unvalidated reader: a model read replies, and no person has labelled any"
+
+
+def _correlation(rate: float) -> float:
+    """Return the correlation of label and reading at that *rate*, with the assumed quality."""
+    read = rate * ASSUMED_QUALITY + (1 - rate) * (1 - ASSUMED_QUALITY)
+    covariance = rate * ASSUMED_QUALITY - rate * read
+    spread = rate * (1 - rate) * read * (1 - read)
+    if spread <= 0:
+        return 0.0
+    return float(covariance / np.sqrt(spread))
+
+
+def _share(some: int, whole: int) -> JSON:
+    """Return a share with its exact 95 % interval; None of nothing."""
+    if not whole:
+        return None
+    low, high = clopper_pearson(some, whole)
+    return {"share": some / whole, "of": whole, "low": low, "high": high}

@@ -15,6 +15,7 @@ from pytest_fairness.model import OutcomeKind, Status
 from pytest_fairness.statistics.arrays import (
     Bools,
     Coded,
+    Floats,
     Ints,
     Membership,
     Values,
@@ -37,7 +38,8 @@ class Reading:
 
     ``favourable`` is the value that is the favourable answer of a yes/no outcome, None where that
     is not known; ``low`` and ``high`` are the ends of the scale, None where it has none that are
-    known.
+    known. ``labels`` are a person's readings of some rows (NaN elsewhere), None where there are
+    none; ``by_model`` the rows that a model read.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Reading:
     favourable: float | None = None
     low: float | None = None
     high: float | None = None
+    labels: Floats | None = None
+    by_model: Bools | None = None
 
 
 def read(
@@ -56,14 +60,17 @@ def read(
     lower_is_worse: bool | None,
     scorers: Mapping[str, Any] | None = None,
     favourable: object = None,
+    labels: str | None = None,
 ) -> Reading:
     """The column, scorer or callable *outcome* as numbers; see
     :func:`pytest_fairness.scorers.outcome_of`.
 
     A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal
     outcome. *favourable* is the favourable one of two answers, and gives the direction too.
+    *labels* is the column of a person's readings.
     """
     from pytest_fairness.scorers import outcome_of
+    from pytest_fairness.scorers.outcome import ReadBy
 
     outcome_read = outcome_of(require_frame(frame), outcome, scorers)
     if kind in (None, "auto"):
@@ -79,7 +86,15 @@ def read(
         low = 0.0
         high = 1.0
     good, lower_is_worse = _direction(values, lower_is_worse, declared=favourable is not None)
+    by_model = None
+    if outcome_read.read_by is not None:
+        by_model = (outcome_read.read_by == ReadBy.MODEL).to_numpy()
+    given = outcome_read.labels
+    if labels is not None:
+        given = column_of(frame, labels, "labels")
     return Reading(
+        labels=_labels(frame, given, values),
+        by_model=by_model,
         name=outcome_read.name,
         values=values,
         unit=outcome_read.unit,
@@ -88,6 +103,35 @@ def read(
         low=low,
         high=high,
     )
+
+
+def column_of(frame: pd.DataFrame, name: str, argument: str) -> pd.Series[Any]:
+    """Return the column *name* of *frame*. Raises FrameError where there is none."""
+    if name not in frame.columns:
+        columns = ", ".join(map(repr, frame.columns))
+        raise FrameError(f"{argument}={name!r} is no column of the table; it has {columns}")
+    return frame[name]
+
+
+def _labels(frame: pd.DataFrame, given: pd.Series[Any] | None, values: Values) -> Floats | None:
+    """Return the labels *given* as numbers like *values*, NaN where there is none; None without
+    any. Raises FrameError for labels of another kind.
+    """
+    if given is None or not bool(given.notna().any()):
+        return None
+    if values.kind is OutcomeKind.CATEGORICAL:
+        raise FrameError("labels correct yes/no answers and numbers; this outcome holds labels")
+    if values.categories:
+        codes = {category: float(code) for code, category in enumerate(values.categories)}
+        unlike = set(given.dropna().astype(str)) - codes.keys()
+        if unlike:
+            raise FrameError(
+                f"labels hold {sorted(unlike)[:3]}, and the outcome is one of "
+                f"{' and '.join(values.categories)}"
+            )
+        numbers = given.map(codes, na_action="ignore")
+        return np.asarray(numbers.to_numpy(dtype=float), dtype=np.float64)
+    return read_outcome(frame, "labels", given, values.kind, None).values
 
 
 def _direction(

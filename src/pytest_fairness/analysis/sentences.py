@@ -487,6 +487,10 @@ _OPEN = {
         "on {outcome} the answers agree, but {two} are not refused equally often, so the answers "
         "do not settle it"
     ),
+    Reason.READER: (
+        "no difference on {outcome} shows between {two}, but a model read the {cases} and nobody "
+        "has checked how well"
+    ),
 }
 
 

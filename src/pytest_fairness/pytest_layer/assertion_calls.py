@@ -24,8 +24,8 @@ from pytest_fairness.scorers import Scorer
 from pytest_fairness.scorers.outcome import unknown_outcome
 from pytest_fairness.trials_frame import (
     DISCLAIMS,
-    EMPTY_FIRST,
     ELICITED_BY,
+    EMPTY_FIRST,
     ONE_MESSAGE,
     REFUSED_FIRST,
     EndpointFacts,

@@ -126,6 +126,7 @@ _REASONS = {
     model.Reason.NO_ROOM: "answers hardly vary",
     model.Reason.OVERLAP: "too few shared personas",
     model.Reason.MIXED_MODELS: "several models answered",
+    model.Reason.READER: "readings not checked",
     model.Reason.UNRECORDED: "not recorded",
 }
 

@@ -632,9 +632,7 @@ def _analysed(
         if looking.ended:
             raise StoreError("it looks on after it was decided")
         look = looking.next_look()
-        rows = _table_at(look, judgement, run)
-        if rows is None:
-            rows = rows_at(look, frame, looking.fewer)
+        rows = _table_at(look, judgement, run, rows_at(look, frame, looking.fewer))
         at_look = judged(rows, _look=look)
         looking.take(look, at_look, trials_in(rows))
         following = ""
@@ -647,15 +645,17 @@ def _analysed(
     return looking.conclusion(str(written.get("stopped", "")))
 
 
-def _table_at(look: Look, judgement: Judgement, run: RunRecords) -> pd.DataFrame | None:
-    """Return the table that *look* read, where the log has it, because the last look's is another
-    on its rows.
+def _table_at(
+    look: Look, judgement: Judgement, run: RunRecords, rows: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the table that *look* read: that of the log, where the last look's is another on its
+    *rows*, else these.
     """
     place = judgement.session, judgement.test, judgement.place, look.number
     for record in _logged_looks(run).tables.get(place, ()):
         logged = msgspec.structs.replace(judgement, columns=record["table"], rows=record["rows"])
         return logged.frame()
-    return None
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

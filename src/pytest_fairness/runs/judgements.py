@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TYPE = "judgement"
+#: The column of a judged table that says what read each outcome.
+READ_BY = "outcome_read_by"
 #: Arguments of an assertion that are the table, or stand beside it.
 _NOT_KEPT = frozenset(("frame", "outcome", "score", "scorers"))
 #: Columns that the log has under the trial's key, too long to stand here again.
@@ -108,11 +110,19 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         kept = {key: value for key, value in arguments.items() if key not in _NOT_KEPT}
         values = None
         facts = None
+        read_by = None
         if outcome is not None:
             values = _packed(outcome.values)
             facts = _facts(outcome)
+            if outcome.read_by is not None:
+                read_by = _packed(outcome.read_by)
         columns = {name: _packed(frame[name]) for name in _wanted_columns(frame, kept)}
-        table = {"columns": columns, "values": values, "design": frame.attrs.get(DESIGN)}
+        table = {
+            "columns": columns,
+            "values": values,
+            "read_by": read_by,
+            "design": frame.attrs.get(DESIGN),
+        }
         packed = zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)
         return cls(
             analysis=analysis,
@@ -173,6 +183,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             columns[self.outcome.name] = _unpacked(table["values"])
         with any_text():
             frame = pd.DataFrame(columns, index=range(self.rows))
+            if table.get("read_by") is not None:
+                frame[READ_BY] = _unpacked(table["read_by"])
         if table["design"] is not None:
             frame.attrs[DESIGN] = table["design"]
         return frame
@@ -184,7 +196,11 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         if self.outcome is None:
             return None
         facts = msgspec.to_builtins(self.outcome)
-        return Outcome(**{**facts, "values": frame[self.outcome.name], "scorer": None})
+        read_by = None
+        if READ_BY in frame.columns:
+            read_by = frame[READ_BY]
+        values = frame[self.outcome.name]
+        return Outcome(**{**facts, "values": values, "read_by": read_by, "scorer": None})
 
     def _table(self) -> dict[str, Any]:
         unpacking = zlib.decompressobj()

@@ -1,0 +1,174 @@
+"""Means of an outcome that a reader got wrong in places, by a person's labels of some of the rows.
+
+Prediction-powered inference, PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453): of N rows
+that a reader alone has read and n that a person has labelled too, drawn at random within the group,
+
+    θ̂ = mean(label) + λ · (mean(reader, of the N) − mean(reader, of the n))
+
+is free of the reader's error whatever λ is, and λ = cov(label, reader) / ((1 + n/N) · var(reader)),
+held within 0 and 1, makes its variance smallest. The variance here is that of the sums of each
+cluster, since a name stands in both terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.clusters import reach, two_sided_t
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.pair_table import PairTable
+
+FEWEST_LABELS = 2
+"""Labels, and clusters that hold some, without which a group's mean has no error."""
+CLOSE_POINTS, CLOSE_RATIO = 0.05, 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledMeans:
+    """The mean of each of G groups, its ``variance`` and degrees of freedom, the standard deviation
+    of a row, the λ of the group, and how many rows are ``labelled``. ``usable`` is false for a
+    group whose labels are all the same, or too few.
+    """
+
+    mean: Floats
+    variance: Floats
+    df: Floats
+    sd: Floats
+    weight: Floats
+    labelled: Ints
+    usable: Bools
+
+
+def labelled_means(
+    reader: Floats, labels: Floats, group: Ints, cluster: Ints, *, groups: int
+) -> LabelledMeans:
+    """Return the mean of each of so many *groups* by what a *reader* made of each row (finite) and
+    the *labels* of some (NaN elsewhere), all of one length; rows of one *cluster* are no
+    independent evidence.
+    """
+    columns = [
+        _of_group(reader[rows], labels[rows], cluster[rows])
+        for rows in (group == code for code in range(groups))
+    ]
+    mean, variance, df, sd, weight, labelled, usable = map(np.array, zip(*columns, strict=True))
+    return LabelledMeans(
+        mean=mean,
+        variance=variance,
+        df=df,
+        sd=sd,
+        weight=weight,
+        labelled=labelled.astype(np.intp),
+        usable=usable.astype(np.bool_),
+    )
+
+
+def _of_group(reader: Floats, labels: Floats, cluster: Ints) -> tuple[float, ...]:
+    """Return the mean of one group, its variance, df, the SD of a row, λ, the number of labels, and
+    whether they can be used.
+    """
+    has_label = ~np.isnan(labels)
+    n = int(has_label.sum())
+    rest = reader.size - n
+    distinct = np.unique(labels[has_label]).size
+    clusters = np.unique(cluster[has_label]).size
+    if distinct < FEWEST_LABELS or clusters < FEWEST_LABELS:
+        return np.nan, np.inf, 1.0, np.nan, 0.0, n, False
+    label = labels[has_label]
+    read = reader[has_label]
+    weight = 0.0
+    spread = float(reader.var(ddof=1))
+    if rest and spread > 0:
+        covariance = float(np.cov(label, read, ddof=1)[0, 1])
+        weight = min(max(covariance / ((1 + n / rest) * spread), 0.0), 1.0)
+    residual = label - weight * read
+    mean = float(residual.mean())
+    influence = np.zeros(reader.size)
+    # n − 1 for the mean that is taken off; the error is known by the labelled clusters.
+    influence[has_label] = (residual - mean) / np.sqrt(n * (n - 1))
+    if rest:
+        others = reader[~has_label]
+        mean += weight * float(others.mean())
+        influence[~has_label] = weight * (others - others.mean()) / rest
+    _, places = np.unique(cluster, return_inverse=True)
+    sums = np.bincount(places, influence)
+    variance = sums.size / (sums.size - 1) * float((sums**2).sum())
+    return mean, variance, clusters - 1.0, float(label.std(ddof=1)), weight, n, True
+
+
+def compared_by_labels(
+    table: PairTable, means: LabelledMeans, *, rates: bool, confidence: float
+) -> PairTable:
+    """Return *table* with each pair compared by its labelled *means*: p of the difference by t on
+    the clusters, and the effect with its interval; of *rates* by log odds, held half a label within
+    0 and 1, else in standard deviations of a row.
+    """
+    sides = np.stack([table.first, table.second])
+    mean = means.mean[sides]
+    variance = means.variance[sides]
+    unusable = ~means.usable[sides].all(axis=0)
+    variance = np.where(unusable, 1.0, variance)
+    error = np.sqrt(variance.sum(axis=0))
+    df = variance.sum(axis=0) ** 2 / (variance**2 / means.df[sides]).sum(axis=0)
+    difference = np.where(unusable, 0.0, mean[0] - mean[1])
+    slope = 1 / np.sqrt((means.sd[sides] ** 2).mean(axis=0))
+    effect = difference * slope
+    effect_error = error * slope
+    if rates:
+        half = 0.5 / np.maximum(means.labelled[sides], 1)
+        held = np.clip(mean, half, 1 - half)
+        logits = np.log(held / (1 - held)) * LOGIT_TO_D
+        effect = logits[0] - logits[1]
+        steps = LOGIT_TO_D / (held * (1 - held))
+        effect_error = np.sqrt((variance * steps**2).sum(axis=0))
+    width = reach(effect_error, df, confidence)
+    span = reach(error, df, confidence)
+    p_value = np.where(unusable, 1.0, two_sided_t(difference, error, df))
+    ratio = mean.min(axis=0) / np.maximum(mean.max(axis=0), 1e-12)
+    close = rates & (np.abs(difference) < CLOSE_POINTS) & (ratio >= CLOSE_RATIO)
+    never = np.zeros(table.first.size, dtype=np.bool_)
+    return replace(
+        table,
+        effect_names=("d",),
+        effect=np.where(unusable, 0.0, effect)[:, None],
+        low=np.where(unusable, -np.inf, effect - width)[:, None],
+        high=np.where(unusable, np.inf, effect + width)[:, None],
+        test=np.full(table.first.size, "PPI++", dtype=object),
+        value_of_test=np.where(unusable, np.nan, difference / error),
+        p_row=p_value,
+        p_cluster=p_value,
+        p_value=p_value,
+        corrected=p_value,
+        df=df,
+        difference=difference,
+        error=error,
+        difference_df=df,
+        difference_low=difference - span,
+        difference_high=difference + span,
+        constant=never,
+        contrary=never,
+        near=never,
+        close=close,
+        figures={},
+        strata=None,
+    )
+
+
+def labels_to_decide(
+    rate: float, effect: float, *, margin: float, correlation: float, confidence: float
+) -> int | None:
+    """Return how many labels a group would bring the interval of a fair pair inside ±*margin* (d),
+    where the reader's correlation with the labels is as given; None where the *effect* itself is
+    outside. The rows that are not labelled are taken to be many.
+    """
+    room = margin - abs(effect)
+    if room <= 0:
+        return None
+    z = float(ndtri((1 + confidence) / 2))
+    spread = max(rate * (1 - rate), 1e-6)
+    # Var(logit) = σ²(1 − ρ²) / (n · (π(1 − π))²) for each group.
+    per_label = 2 * (1 - correlation**2) / spread * LOGIT_TO_D**2
+    return int(np.ceil(z**2 * per_label / room**2))
