@@ -737,15 +737,15 @@ def judge_changes(table: PairTable, rule: Rule) -> list[Decision]:
     shrinks, grows, extent, units = (
         table.figures[key] for key in ("shrinks", "grows", "extent", "units")
     )
-    # So many units that all changed by the same came out alike by their signs alone this often.
+    # So many units that all changed by the same come out alike by their signs alone this often,
+    # which is too often for an alarm.
     by_signs = np.where(table.p_value < NO_SPREAD, np.exp2(1 - units), 0.0)
-    p_values = np.maximum(table.corrected, by_signs)
-    significant = p_values < rule.alpha
+    significant = table.corrected < rule.alpha
     shrunk = significant
     if rule.look is not None:
-        shrunk = p_values < rule.look.green
+        shrunk = table.corrected < rule.look.green
     n = table.trials[:, 0]
-    alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
+    alarm = significant & (by_signs < rule.alpha) & (grows == 1) & (table.size >= TRIVIAL)
     single = "a single name a group: the result is about those, so FAIL is capped at FLAG"
     level = confidence(rule.confidence)
 

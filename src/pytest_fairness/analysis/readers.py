@@ -46,10 +46,12 @@ LEAK_LEVEL = 0.05
 def read_by_group(
     read_by: pd.Series[Any], frame: pd.DataFrame, by: str | list[str] | tuple[str, ...] | None
 ) -> dict[str, JSON]:
-    """Return how many replies of each group of *by* were read by what: reader → group → number."""
+    """Return how many replies of each group of *by* were read by what: reader → group → number;
+    of all together where the table has no such column.
+    """
     columns = [by] if isinstance(by, str) else list(by or ())
     groups = ["all"] * len(frame)
-    if columns:
+    if columns and frame.columns.isin(columns).sum() == len(columns):
         values = zip(*(frame[column].tolist() for column in columns), strict=True)
         groups = [" × ".join(map(str, row)) for row in values]
     counts: dict[str, Counter[str]] = {}
@@ -111,7 +113,7 @@ ASSUMED_QUALITY = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readers:
-    """What read the *rows* of one grouping: of each group the labelled ``means``, None without a
+    """Readers of the *rows* of one grouping: of each group the labelled ``means``, None without a
     label; and the share of its outcomes that a model read.
     """
 

@@ -66,7 +66,10 @@ def without_form(text: str) -> str:
     """Return *text* without the sentence that asks for the form of its answer: what is asked is the
     same.
     """
-    return _ANSWER_OBJECT.sub("", _ANSWER_LINE.sub("", text)).strip()
+    bare = _ANSWER_OBJECT.sub("", _ANSWER_LINE.sub("", text))
+    if bare == text:
+        return text
+    return bare.strip()
 
 
 def _found(name: str, text: str) -> Iterator[re.Match[str]]:
