@@ -430,7 +430,7 @@ def test_an_alarm_without_spread_takes_names(names: int, verdict: str) -> None:
             "group": group,
             "name": f"{group}{place}",
             "template": f"t{template}",
-            "score": place + template + 0.3 * (group == "b") + 1.5 * (arm == "t" and group == "b"),
+            "score": 0.1 * place + 0.1 * template + 3 * (arm == "t" and group == "b"),
         }
         for arm in ("c", "t")
         for group in "ab"
