@@ -749,6 +749,64 @@ def test_other_looks_at_a_run_that_was_asked_are_refused(
     assert names_asked(project) == asked
 
 
+def test_the_looks_of_a_test_that_a_resumed_run_adds_are_fixed_before_it_asks(
+    project: Project,
+) -> None:
+    """The run knows them from then on, as it knows those of its first tests, and the level stays."""
+    project.write(suite())
+    project.run().assert_outcomes(passed=1)
+    fixed = project.manifest["looks"]
+    added = RATED.replace("test_rated", "test_added").replace("LOOKS", "names=(10, 20)")
+    project.write(suite() + added.replace("{name} from", "{name} again from"))
+    project.run("--fairness-resume=last").assert_outcomes(passed=2)
+    planned = dict(project.manifest["looks"]["planned"])
+    (new,) = planned.keys() - fixed["planned"].keys()
+    assert new.endswith("test_added")
+    assert planned.pop(new) == {"scores": [10, 20], "rates": [10, 20]}
+    assert {**project.manifest["looks"], "planned": planned} == fixed
+    assert problems(project) == []
+    project.write(suite() + added.replace("(10, 20)", "(10, 20, 40)"))
+    result = project.run("--fairness-resume=last")
+    result.assert_outcomes(passed=1, errors=1)
+    assert "the looks were 10 and 20, are 10, 20 and 40" in shown(result)
+
+
+@pytest.mark.parametrize(
+    ("calls", "names"),
+    [
+        ("analyze_disparity(trials, 'rating', 'team')", 20),
+        (
+            "analyze_disparity(trials, 'rating', 'team'); assert_no_disparity(trials, 'rating', 'team')",
+            10,
+        ),
+        ("judged(trials)", 10),
+        ("analyze_disparity(trials, 'rating', 'team'); judged(trials)", 20),
+        ("pass", 10),
+    ],
+    ids=["an analysis", "both", "a helper", "an analysis, and a helper", "nothing"],
+)
+def test_a_test_that_only_analyzes_gets_the_base_design(
+    project: Project, calls: str, names: int
+) -> None:
+    """Nothing of it looks again, so that it would be left with the 10 names of a first look."""
+    source = f"""
+from pytest_fairness import analyze_disparity
+
+def judged(trials):
+    assert_no_disparity(trials, outcome="rating", by="team")
+
+@graded()
+def test_analyzed(trials):
+    with open("names.txt", "a") as file:
+        print(trials["name"].nunique() // 2, file=file)
+    {calls}
+"""
+    project.write(suite(BIASED, source))
+    assert project.run().ret == ("assert_" in calls or "judged" in calls)
+    first, *_ = project.path.joinpath("names.txt").read_text("utf-8").split()
+    assert int(first) == names
+
+
 def test_looks_that_only_scores_have_are_refused_too(project: Project) -> None:
     """A list may have the looks that rates have by default, and so one more for scores."""
     project.write(suite(UNDECIDED))

@@ -93,6 +93,25 @@ def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, .
     return tuple(kinds)
 
 
+def only_analyzes(item: pytest.Item) -> bool:
+    """Return whether the source of *item* calls analyses of ours, and none of our assertions."""
+    function = getattr(item, "function", None)
+    if function is None:
+        return False
+    function = inspect.unwrap(function)
+    definition, _ = _definition(function)
+    if definition is None:
+        return False
+    local = _assigned_names(definition)
+    names = set()
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Call):
+            called = _ours(node.func, function.__globals__, local)
+            if called is not None:
+                names.add(called.__name__)
+    return bool(names) and not any(name.startswith("assert_") for name in names)
+
+
 def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
     if _misfit(call):
         arguments = call.keywords

@@ -149,27 +149,33 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
 
 def start_looks(context: RunContext, tests: int, planned: Mapping[str, JSON]) -> None:
     """Write into log and manifest what is fixed of the looks of so many *tests* that ask for
-    trials, and what is *planned* for each: once a run, whichever process is first, and before the
-    first call. A replay, and a shard that goes on, repeat what the recording says; a replay has no
-    looks where that has none.
+    trials, and what is *planned* for each, before the first call: whichever process is first. A
+    resumed run adds the tests that it did not have, and keeps all else. A replay, and a shard that
+    goes on, repeat what the recording says; a replay has no looks where that has none.
     """
     store = context.store
     settings = context.settings
-    if "looks" in store.manifest():
-        return
-    looks: dict[str, Any] | None = {
-        "session_alpha": settings.session_alpha,
-        "tests": settings.session_tests or tests,
-        "declared": settings.looks,
-        "planned": dict(planned),
-    }
     recording = settings.replay or settings.merged
-    if recording is not None:
+    fixed = store.manifest().get("looks")
+    if fixed is not None:
+        new = planned.keys() - fixed["planned"].keys()
+        if recording is not None or not new:
+            return
+        added = {test: stages for test, stages in planned.items() if test in new}
+        looks: dict[str, Any] | None = {**fixed, "planned": {**fixed["planned"], **added}}
+    elif recording is not None:
         looks = read_manifest(recording).get("looks")
+    else:
+        looks = {
+            "session_alpha": settings.session_alpha,
+            "tests": settings.session_tests or tests,
+            "declared": settings.looks,
+            "planned": dict(planned),
+        }
     if looks is None:
         return
     store.append({"type": LOOKS, "looks": looks})
-    store.amend_manifest(lambda manifest: manifest.setdefault("looks", looks))
+    store.update_manifest(looks=looks)
 
 
 def number_of_session(store: RunStore, context: RunContext) -> int:

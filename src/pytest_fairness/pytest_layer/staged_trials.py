@@ -57,8 +57,9 @@ class StagedTrials:
     """The trials of one test: the stage that it was handed, and those that its assertions ask.
 
     *remake*, where the test can be run again, makes the table of an assertion of another table of
-    trials; without it the test is handed its base design, which is judged once. *context* are the
-    columns of the design's context axes. *unit* is what the stages count, in words.
+    trials; without it the test is handed its base design, which is judged once. So is a test that
+    *only_analyzes*, since no assertion of it would look again. *context* are the columns of the
+    design's context axes. *unit* is what the stages count, in words.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class StagedTrials:
         *,
         context: Iterable[str] = (),
         remake: Remake | None = None,
+        only_analyzes: bool = False,
         unit: str = "names a group",
     ) -> None:
         self.stages = stages
@@ -76,7 +78,7 @@ class StagedTrials:
         self._remake = remake
         self._asked: dict[tuple[int, frozenset[tuple[Pair, int]]], pd.DataFrame] = {}
         self.names = stages.base
-        if remake is not None and not stages.single:
+        if remake is not None and not only_analyzes and not stages.single:
             self.names = stages.first
         self.handed_out = self._stage(self.names, {})
         design = (

@@ -24,7 +24,7 @@ from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
 from pytest_fairness.model import JSON, Elicitation, OutcomeKind, Status, Trial
-from pytest_fairness.pytest_layer import collection, reporting
+from pytest_fairness.pytest_layer import assertion_calls, collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
@@ -156,6 +156,7 @@ class TrialSource:
             ask,
             context=planned.cell(0).context,
             remake=remake_in(item),
+            only_analyzes=assertion_calls.only_analyzes(item),
             unit=planned.unit,
         )
         item.stash[STAGED] = staged
