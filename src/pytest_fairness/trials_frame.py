@@ -125,6 +125,15 @@ class GridFacts:
         return []
 
 
+class CarriedDesign(dict[str, Any]):
+    """A design as the attributes of a table carry it. It is never changed, so that pandas, which
+    copies the attributes whenever it makes a table of another, need not.
+    """
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> CarriedDesign:
+        return self
+
+
 def design_of(frame: pd.DataFrame) -> GridFacts:
     """The design that *frame* carries; an empty one for a table that did not come from a grid."""
     return GridFacts(**frame.attrs.get(DESIGN, {}))
@@ -167,7 +176,7 @@ def trials_frame(
     with any_text():
         frame = pd.DataFrame(columns)
     if design is not None:
-        frame.attrs[DESIGN] = asdict(design)
+        frame.attrs[DESIGN] = CarriedDesign(asdict(design))
     return frame
 
 

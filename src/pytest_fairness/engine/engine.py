@@ -82,6 +82,11 @@ class EventLoop:
             self._thread.join(timeout=5.0)
 
 
+#: How trials end that nobody asks again.
+_SETTLED = (Status.ANSWERED, Status.REFUSED, Status.EMPTY, Status.MALFORMED)
+_MOST_SETTLED = 20_000
+
+
 @dataclass(eq=False, repr=False)
 class Engine(EngineContext):
     """Asks one endpoint for trials, and shares them through *store*.
@@ -113,6 +118,9 @@ class Engine(EngineContext):
         self._introduced: set[str] = set()
         self._queue: Queue | None = None
         self._used: set[tuple[str, str]] = set()
+        # Trials of the store that cannot change any more: tests that share cells, and the looks of
+        # a test, read the same ones again.
+        self._settled: dict[str, tuple[Trial, str]] = {}
 
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key under which *planned* is asked, logged and shared. Raises UsageError."""
@@ -147,14 +155,25 @@ class Engine(EngineContext):
         """
         finished: dict[str, tuple[Trial, str]] = {}
         missing: dict[str, PlannedTrial] = {}
-        for key, trial, record in zip(keys, planned, self.store.records(keys), strict=True):
-            if key in finished or key in missing:
-                continue
+        plan: dict[str, PlannedTrial] = {}
+        for key, trial in zip(keys, planned, strict=True):
+            plan.setdefault(key, trial)  # cells that share a trial: the first is on its record
+        for key in plan.keys() & self._settled.keys():
+            finished[key] = self._settled[key]
+        absent = [key for key in plan if key not in finished]
+        for key, record in zip(absent, self.store.records(absent), strict=True):
             if record is None or self.retry.wants(record):
-                missing[key] = staged(trial, self.endpoint, self.is_refusal)
+                missing[key] = staged(plan[key], self.endpoint, self.is_refusal)
             else:
-                finished[key] = _recorded(record)
+                finished[key] = self._kept(key, record)
         return finished, missing
+
+    def _kept(self, key: str, record: Mapping[str, Any]) -> tuple[Trial, str]:
+        """Return the trial of *record* and the identifier of its cell, held where it is settled."""
+        recorded = _recorded(record)
+        if recorded[0].status in _SETTLED and len(self._settled) < _MOST_SETTLED:
+            self._settled[key] = recorded
+        return recorded
 
     def _log_uses(
         self,

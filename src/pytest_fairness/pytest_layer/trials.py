@@ -494,13 +494,15 @@ class TrialSource:
         if cap is None:
             return
         store = self._context.store
+        spent = dollars(store.budget(None).account().settled)
+        if not spent:
+            return
         records = list(store.records(dict.fromkeys(map(engine.key_of, plan))))
         costs = [record["cost"] or 0.0 for record in records if record is not None]
         absent = len(records) - len(costs)
         if not costs or not absent:
             return
         expected = absent * sum(costs) / len(costs)
-        spent = dollars(store.budget(None).account().settled)
         if spent + expected > cap:
             raise BudgetError(
                 f"the cost cap of ${cap:.2f} leaves no room for the next stage: ${spent:.4f} is "

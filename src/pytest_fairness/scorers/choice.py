@@ -84,6 +84,10 @@ _UNLISTED = Choice(ChoiceStatus.UNLISTED)
 _REFUSED = Choice(ChoiceStatus.REFUSED)
 
 
+#: Characters of a reply whose choice is kept.
+_SHORT = 1_000
+
+
 def _chosen(number: int) -> Choice:
     """Return the choice of the candidate in this place of the list."""
     return Choice(ChoiceStatus.CHOSEN, number)
@@ -98,7 +102,14 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     it.
     """
     check_reading_time("the reader of choices")
-    mentions = _mentions(tuple(names))
+    if len(text) > _SHORT:
+        return _choice(text, tuple(names))
+    return _choice_of_short(text, tuple(names))
+
+
+def _choice(text: str, names: tuple[str | None, ...]) -> Choice:
+    """Return which of *names* the *text* chooses."""
+    mentions = _mentions(names)
     choice = _from_json(text, mentions)
     if choice is not None:
         return choice
@@ -107,6 +118,10 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     if choice is not None:
         return choice
     return _settled_choice(settled(text), mentions)
+
+
+#: Tests that judge the same trials read the same replies: short ones are kept.
+_choice_of_short = lru_cache(maxsize=20_000)(_choice)
 
 
 def _settled_choice(text: str, mentions: _Mentions) -> Choice:
