@@ -28,6 +28,7 @@ COMMANDS = {
         "report": "report",
         "trend": "trend",
         "ll144": "ll144",
+        "label": "label",
     },
     "the folder of a run": {
         "audit": "audit",

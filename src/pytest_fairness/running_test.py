@@ -100,7 +100,8 @@ class TestContext:
     test is run again, and nothing is judged. ``room``: the design promises answers that can vary.
     ``reading_turns`` asks a model to read what a scorer's rules leave unread: given the scorer, the
     table, the places of those rows and the scores by rules; it returns None where the project names
-    no reader.
+    no reader. ``labels`` gives what persons read in rows of a table for a scorer, None where nobody
+    labelled any.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -127,6 +128,7 @@ class TestContext:
     seed: int = 0
     room: bool = False
     reading_turns: Callable[[Any, Any, Sequence[int], Sequence[Any]], Any] | None = None
+    labels: Callable[[Any, Any], Any] | None = None
 
 
 _current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)

@@ -249,7 +249,7 @@ class Preloading:
         )
         for name in (*PRELOADED, *(name for name in ours if not name.startswith(NOT_PRELOADED))):
             _read_what_ships(importlib.import_module(name))
-        html._environment().get_template("page.html.j2")
+        html.environment().get_template("page.html.j2")
 
 
 def _read_what_ships(module: types.ModuleType) -> None:

@@ -34,7 +34,7 @@ from pytest_fairness.statistics.labelled import (
 )
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import clopper_pearson
-from pytest_fairness.words import count, p_value, percent
+from pytest_fairness.words import count, listed, p_value, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +83,24 @@ def reader_notes(facts: Mapping[str, Any]) -> Iterator[str]:
                 f"{leak['asked']} ({percent(leak['right'] / leak['asked'])}, by chance "
                 f"{percent(leak['chance'])}, {p_value(leak['p_value'])}): it is not blinded"
             )
+
+
+def person_notes(facts: Mapping[str, Any], *, corrects: bool) -> Iterator[str]:
+    """Yield what a reader of the finding has to know of the persons who labelled replies, by their
+    *facts*, where the analysis *corrects* the outcome by their labels, or does not.
+    """
+    replies = count(facts["labels"], "reply", "replies")
+    text = f"{replies} labelled by {listed(facts['who'])}"
+    if facts["none"]:
+        text = f"{text}, who found no outcome in {facts['none']} of them"
+    yield text
+    if facts["both"]:
+        agreement = f"two persons agree on {facts['agree']} of {facts['both']} labels"
+        if facts["kappa"] is not None:
+            agreement = f"{agreement} (kappa {facts['kappa']:.2f})"
+        yield agreement
+    if not corrects:
+        yield "the labels do not correct this analysis, as they do assert_no_disparity"
 
 
 def _second(facts: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

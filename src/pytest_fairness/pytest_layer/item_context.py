@@ -17,9 +17,11 @@ from pytest_fairness.context import RunContext
 from pytest_fairness.documents import project_folder
 from pytest_fairness.model import JSON, Finding
 from pytest_fairness.pytest_layer import collection, preflight
+from pytest_fairness.pytest_layer.project_labels import ProjectLabels
 from pytest_fairness.pytest_layer.reading_turns import Ask, ReadingTurns
 from pytest_fairness.pytest_layer.staged_trials import STAGED
 from pytest_fairness.running_test import TestContext
+from pytest_fairness.runs import labels as person_labels
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.records import utc_now
 
@@ -86,6 +88,7 @@ class ItemContexts:
                 seed=self.run.settings.seed,
                 personas=project_folder(self.run.root),
             ),
+            labels=ProjectLabels(self.run.root / person_labels.FOLDER),
             **of_trials,
         )
 

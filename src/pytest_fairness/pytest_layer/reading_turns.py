@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_fairness.design.names import NameBanks
-from pytest_fairness.design.scrubbing import RuleScrubber
-from pytest_fairness.design.signals import Signals
+from pytest_fairness.analysis.blinding import MaskedReply, blinded
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.model import JSON, Cell, Trial
 from pytest_fairness.runs.designs import PlannedTrial
@@ -28,12 +26,9 @@ from pytest_fairness.scorers.reading_turn import (
     Other,
     ReadingTask,
     Unread,
-    digest_of,
 )
 from pytest_fairness.scorers.scorer import Scorer
-from pytest_fairness.scorers.text import signal_mask, signals_of
 from pytest_fairness.statistics.agreement import above_chance, kappa
-from pytest_fairness.trials_frame import design_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,17 +43,6 @@ _GUESSED = 40
 Ask: TypeAlias = "Callable[[str, Sequence[PlannedTrial]], tuple[Endpoint, Sequence[Trial]]]"
 #: A reading: the score of a label, or why there is none.
 Score: TypeAlias = "Meaning | Unread | Other"
-
-
-class MaskedReply(NamedTuple):
-    """A reply as the reader is shown it, with the prompt that it replies to, and the ``digest`` of
-    both as they were; the ``groups`` that it is about are for the simulated endpoint alone.
-    """
-
-    text: str
-    prompt: str | None
-    digest: str
-    groups: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +70,7 @@ class ReadingTurns:
         readers = scorer.readers or (self.reader,)
         if task is None or not readers[0]:
             return None
-        replies = self._masked(frame, scorer)
+        replies = blinded(frame, self.personas, shows_prompt=task.shows_prompt)
         others = replies.keys() - set(places)
         compared = _sampled(
             replies, filter(lambda place: by_rules[place] is not None, others), _COMPARED
@@ -184,40 +168,6 @@ class ReadingTurns:
             leaks.append(_leak(by, guesses.scores, groups))
         return leaks
 
-    def _masked(self, frame: pd.DataFrame, scorer: Scorer) -> dict[int, MaskedReply]:
-        """Return each reply of *frame* as the reader is shown it, by its place."""
-        mask = self._mask(frame)
-        prompts = _prompts(frame, scorer)
-        classes = [by for by in design_of(frame).protected_classes if by in frame]
-        masked = {}
-        rows = zip(frame["reply"].tolist(), prompts, _rows(frame, classes), strict=True)
-        for place, (reply, prompt, groups) in enumerate(rows):
-            if isinstance(reply, str):
-                shown = prompt and mask(prompt)
-                digest = digest_of(reply, prompt)
-                group_of = dict(zip(classes, groups, strict=True))
-                masked[place] = MaskedReply(mask(reply), shown, digest, group_of)
-        return masked
-
-    def _mask(self, frame: pd.DataFrame) -> Callable[[str], str]:
-        """Return what takes names, pronouns and the words of groups out of the texts of *frame*."""
-        names: dict[str, None] = {}
-        for column in ("name", "first_name", "last_name"):
-            if column in frame:
-                names |= dict.fromkeys(filter(_is_text, frame[column].tolist()))
-        scrub = RuleScrubber(
-            NameBanks.load(self.personas), Signals.load(self.personas), tuple(names)
-        )
-        signals = signal_mask(signals_of(frame))
-        made: dict[str, str] = {}
-
-        def mask(text: str) -> str:
-            if text not in made:
-                made[text] = signals(scrub(text))
-            return made[text]
-
-        return mask
-
 
 class _Readings:
     """The *options* that *endpoint* named of each reply, in each order."""
@@ -292,22 +242,3 @@ def _sampled(replies: Mapping[int, MaskedReply], places: Iterable[int], most: in
     rows.
     """
     return sorted(places, key=lambda place: (replies[place].digest, place))[:most]
-
-
-def _prompts(frame: pd.DataFrame, scorer: Scorer) -> list[str | None]:
-    """Return the prompt of each row of *frame*, None where *scorer* shows none."""
-    task = scorer.reading
-    if task is None or not task.shows_prompt or "prompt" not in frame:
-        return [None] * len(frame)
-    return [text if _is_text(text) else None for text in frame["prompt"].tolist()]
-
-
-def _rows(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the values of *columns* by row."""
-    if not columns:
-        return [()] * len(frame)
-    return list(zip(*(frame[column].tolist() for column in columns), strict=True))
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())

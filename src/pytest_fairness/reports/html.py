@@ -55,7 +55,7 @@ def render(page: Page, run: Mapping[str, Any], others: Sequence[tuple[str, str]]
     """Return *page* as HTML, with links to *others* (words, file)."""
     numbers = itertools.count(1)
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             page=page,
@@ -68,7 +68,8 @@ def render(page: Page, run: Mapping[str, Any], others: Sequence[tuple[str, str]]
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what renders the templates of pages, in which every value is escaped."""
     made = Environment(
         loader=PackageLoader("pytest_fairness.reports"),
         autoescape=True,

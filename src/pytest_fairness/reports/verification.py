@@ -45,7 +45,7 @@ from pytest_fairness.model import JSON, Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.runs.conclusions import ITEM, LOOKS, Conclusions, sha256_of_json
-from pytest_fairness.runs.judgements import Judgement
+from pytest_fairness.runs.judgements import READ_BY, Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
 from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
 from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, reading, unwatched
@@ -53,7 +53,7 @@ from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 from pytest_fairness.scorers.letter import LETTER_SCORE
-from pytest_fairness.scorers.outcome import is_left_for_a_model, score_by_model
+from pytest_fairness.scorers.outcome import ReadBy, is_left_for_a_model, score_by_model
 from pytest_fairness.scorers.reading_turn import (
     ORDERS,
     READING,
@@ -803,7 +803,7 @@ def _essence(finding: Finding) -> dict[str, Any]:
     for key in _BESIDE:
         data.pop(key, None)
     data["family"].pop("false_alarm", None)
-    for key in ("session", "sensitivity", "baseline", "reader", "read_by", "judged_in"):
+    for key in ("session", "sensitivity", "baseline", "reader", "persons", "read_by", "judged_in"):
         data["details"].pop(key, None)
     return data
 
@@ -963,8 +963,8 @@ def _read_again(
     scorer = _scorer_of(judgement)
     if turns is not None and outcome.scorer:
         values = turns.scores(_by_rules(frame, outcome.name, scorer, replies), outcome.kind, texts)
-        differing = _unlike(frame[outcome.name].tolist(), values, outcome.name)
-        return f"{outcome.name} read again, with what {turns.endpoint} answered", differing
+        how = f"{outcome.name} read again, with what {turns.endpoint} answered"
+        return how, _unlike_scores(frame, outcome.name, values)
     if not outcome.scorer:
         return f"the column {outcome.name} as recorded", []
     if scorer is None:
@@ -973,7 +973,20 @@ def _read_again(
             other = "another version of the scorer"
         return f"scores of {other} {outcome.name} as recorded", []
     values = _by_rules(frame, outcome.name, scorer, replies)
-    return f"{outcome.name} read again", _unlike(frame[outcome.name].tolist(), values, outcome.name)
+    return f"{outcome.name} read again", _unlike_scores(frame, outcome.name, values)
+
+
+def _unlike_scores(frame: pd.DataFrame, name: str, again: Sequence[Any]) -> list[str]:
+    """Return where the outcome *name* of *frame* differs from what is read *again*, but for replies
+    that a person alone could read.
+    """
+    recorded = frame[name].tolist()
+    if READ_BY not in frame:
+        return _unlike(recorded, again, name)
+    expected = []
+    for score, other, read_by in zip(recorded, again, frame[READ_BY], strict=True):
+        expected.append(score if read_by == ReadBy.PERSON else other)
+    return _unlike(recorded, expected, name)
 
 
 def _by_rules(

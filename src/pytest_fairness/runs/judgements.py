@@ -22,14 +22,15 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, to_json
 from pytest_fairness.runs.reader import RunRecords
 from pytest_fairness.scorers.outcome import Outcome
-from pytest_fairness.trials_frame import DESIGN, any_text
+from pytest_fairness.trials_frame import DESIGN, CarriedDesign, any_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TYPE = "judgement"
-#: The column of a judged table that says what read each outcome.
+#: Columns of a judged table: what read each outcome, and the labels of persons.
 READ_BY = "outcome_read_by"
+LABELS = "outcome_labels"
 #: Arguments of an assertion that are the table, or stand beside it.
 _NOT_KEPT = frozenset(("frame", "outcome", "score", "scorers"))
 #: Columns that the log has under the trial's key, too long to stand here again.
@@ -49,6 +50,8 @@ _OF_THE_SOURCE = frozenset(("replayed",))
 #: What tells the findings of a suite's own analysis apart, of which no arguments are known.
 _COMPARISON = ("assertion", "outcome", "protected_class", "model_endpoint", "tier")
 
+#: Types of most values, which are plain JSON as they stand.
+_PLAIN = frozenset((str, bool, int, type(None)))
 #: Bytes of a table, some hundred a row: a judgement may come from somebody else's bundle.
 _LONGEST = 2**31
 
@@ -111,16 +114,20 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         values = None
         facts = None
         read_by = None
+        labels = None
         if outcome is not None:
             values = _packed(outcome.values)
             facts = _facts(outcome)
             if outcome.read_by is not None:
                 read_by = _packed(outcome.read_by)
+            if outcome.labels is not None:
+                labels = _packed(outcome.labels)
         columns = {name: _packed(frame[name]) for name in _wanted_columns(frame, kept)}
         table = {
             "columns": columns,
             "values": values,
             "read_by": read_by,
+            "labels": labels,
             "design": frame.attrs.get(DESIGN),
         }
         packed = zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)
@@ -160,6 +167,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         names = sorted(before["columns"].keys() - _OF_THE_SOURCE)
         if not now["columns"].keys() >= set(names):
             return False
+        # What a person has read since may stand in the place of a score.
+        if now.get("labels") is not None:
+            before["values"] = now["values"] = None
         rows = _rows(before, names, earlier.rows)
         settled = Counter(row for row, status in rows if status not in _UNSETTLED)
         return not settled - Counter(row for row, _ in _rows(now, names, self.rows))
@@ -185,8 +195,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             frame = pd.DataFrame(columns, index=range(self.rows))
             if table.get("read_by") is not None:
                 frame[READ_BY] = _unpacked(table["read_by"])
+            if table.get("labels") is not None:
+                frame[LABELS] = _unpacked(table["labels"])
         if table["design"] is not None:
-            frame.attrs[DESIGN] = table["design"]
+            frame.attrs[DESIGN] = CarriedDesign(table["design"])
         return frame
 
     def outcome_in(self, frame: pd.DataFrame) -> Outcome | None:
@@ -196,11 +208,11 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         if self.outcome is None:
             return None
         facts = msgspec.to_builtins(self.outcome)
-        read_by = None
-        if READ_BY in frame.columns:
-            read_by = frame[READ_BY]
-        values = frame[self.outcome.name]
-        return Outcome(**{**facts, "values": values, "read_by": read_by, "scorer": None})
+        given = {"values": frame[self.outcome.name], "scorer": None}
+        for name, column in (("read_by", READ_BY), ("labels", LABELS)):
+            if column in frame.columns:
+                given[name] = frame[column]
+        return Outcome(**{**facts, **given})
 
     def _table(self) -> dict[str, Any]:
         unpacking = zlib.decompressobj()
@@ -299,12 +311,12 @@ def _unpacked(column: Any) -> list[Any]:
 
 def _plain(value: Any) -> JSON:
     """Plain JSON; what is no scalar of it, as words."""
+    if type(value) in _PLAIN:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return list(map(_plain, value))
-    if type(value) in (str, bool, int):
-        return value  # type: ignore[no-any-return]
     if isinstance(value, str):  # of numpy, or an enum
         return str.__str__(value)
     try:

@@ -17,6 +17,7 @@ from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.disclaimer import has_disclaimer
 from pytest_fairness.scorers.given_answers import given_answer
 from pytest_fairness.scorers.judge import AsksAModel
+from pytest_fairness.scorers.labelling import NONE
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.reading_turn import Other, ReadingTask, Unread
@@ -164,8 +165,8 @@ class Outcome:
     values have to decide it. ``low`` and ``high`` are the ends of its scale, ``None`` where it has
     none that is known. ``read_by`` says of each row what read it (a :class:`ReadBy`), None for a
     column of the table. ``labels`` are a person's readings of a sample of the rows, missing for the
-    others; None where nobody labelled any. ``reader`` are facts about the model that read some of
-    the replies; none where no model did.
+    others; None where nobody labelled any, and ``persons`` facts about who did. ``reader`` are facts
+    about the model that read some of the replies; none where no model did.
     """
 
     name: str
@@ -178,6 +179,7 @@ class Outcome:
     high: float | None = None
     read_by: pd.Series[Any] | None = None
     labels: pd.Series[Any] | None = None
+    persons: Mapping[str, JSON] = field(default_factory=dict)
     reader: Mapping[str, JSON] = field(default_factory=dict)
 
 
@@ -213,13 +215,16 @@ def outcome_of(
             "column 'reply'"
         )
     read = _read(frame, scorer)
-    values, all_yes_no = _column(read.scores, scorer, frame.index)
+    if scorer.kind is None and set(map(type, read.scores)) - {type(None)} == {bool}:
+        scorer = replace(scorer, kind=OutcomeKind.BINARY)
+    read = _labelled(frame, scorer, read)
+    values = _column(read.scores, scorer, frame.index)
     kind = None
     if scorer.kind is not None:
         kind = OutcomeKind(scorer.kind)
-    elif all_yes_no:
-        kind = OutcomeKind.BINARY
-        scorer = replace(scorer, kind=kind)
+    labels = None
+    if read.labels:
+        labels = pd.Series(read.labels, index=frame.index, dtype=object)
     return Outcome(
         name=scorer.name,
         values=values,
@@ -230,16 +235,22 @@ def outcome_of(
         low=scorer.low,
         high=scorer.high,
         read_by=pd.Series(read.read_by, index=frame.index, dtype=object),
+        labels=labels,
+        persons=read.persons,
         reader=read.reader,
     )
 
 
 class _Read(NamedTuple):
-    """The score of each row, what read it, and facts about the model that read some."""
+    """The score of each row, what read it, and facts about the model that read some; the labels of
+    persons, none where nobody labelled any, and facts about who did.
+    """
 
     scores: list[Any]
     read_by: list[ReadBy | None]
     reader: Mapping[str, JSON]
+    labels: Sequence[Any] = ()
+    persons: Mapping[str, JSON] = {}
 
 
 def _read(frame: pd.DataFrame, scorer: Scorer) -> _Read:
@@ -287,6 +298,30 @@ def _read_on(
             read_by[place] = ReadBy.UNREAD
         scores[place] = score_by_model(scorer.kind, score)
     return _Read(scores, read_by, readings.facts)
+
+
+def _labelled(frame: pd.DataFrame, scorer: Scorer, read: _Read) -> _Read:
+    """Return *read* with the labels that persons gave replies of the running test: beside what was
+    read, or as the score where nobody else could read the reply.
+    """
+    test = current_test()
+    given = None
+    if test is not None and test.labels is not None:
+        given = test.labels(scorer, frame)
+    if given is None:
+        return read
+    scores = list(read.scores)
+    read_by = list(read.read_by)
+    labels: list[Any] = [None] * len(scores)
+    for place, label in given.of_row.items():
+        if read_by[place] is None or label == NONE:
+            continue
+        if read_by[place] is ReadBy.UNREAD:
+            scores[place] = label
+            read_by[place] = ReadBy.PERSON
+        else:
+            labels[place] = label
+    return _Read(scores, read_by, read.reader, labels, given.facts)
 
 
 def score_by_model(kind: str | None, read: Any) -> Any:
@@ -569,8 +604,8 @@ def _remembered(scorer: Scorer, fingerprint: str, reply: str, given: Mapping[str
     return score
 
 
-def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[Any], bool]:
-    """The scores as one column, and whether they are all yes or no."""
+def _column(scores: list[Score], scorer: Scorer, index: Any) -> pd.Series[Any]:
+    """The scores as one column."""
     import pandas as pd
 
     kinds = set(map(type, scores)) - {type(None)}
@@ -581,9 +616,8 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[
             "kind"
         )
     if labels:
-        return pd.Series(scores, index=index, name=scorer.name, dtype=object), False
-    numbers = list(map(_number, scores))
-    return pd.Series(numbers, index=index, name=scorer.name, dtype=float), kinds == {bool}
+        return pd.Series(scores, index=index, name=scorer.name, dtype=object)
+    return pd.Series(list(map(_number, scores)), index=index, name=scorer.name, dtype=float)
 
 
 def _number(score: Any) -> float:

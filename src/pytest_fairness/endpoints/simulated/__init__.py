@@ -21,6 +21,7 @@ from pytest_fairness.endpoints.simulated.prompt import (
     read_task,
     without_form,
 )
+from pytest_fairness.endpoints.simulated.misreading import asked_reading, read
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
@@ -83,6 +84,9 @@ class SimulatedEndpoint:
 
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
+        asked = asked_reading(request.messages[-1].content)
+        if asked is not None:
+            return _reply(request, read(asked, self.planted, request.signals))
         messages = tuple(
             replace(message, content=without_form(message.content)) for message in request.messages
         )
@@ -94,23 +98,10 @@ class SimulatedEndpoint:
             task = task._replace(form="json", keys=keys)
         reading = read_person("\n".join(given), request.signals)
         question = Question(reading, task, self.planted, draws, draws.normal(), request.signals)
-        tokens = sum(len(message.content) for message in request.messages)
         if self._refuses(question):
-            text = question.pick("refusals")
-            status = Status.REFUSED
-            reason = "refusal"
-        else:
-            text = answer(question, on_line=asks_for_line(request.messages[-1].content))
-            status = Status.ANSWERED
-            reason = "stop"
-        return Reply(
-            text=text,
-            status=status,
-            finish_reason=reason,
-            model=f"simulated-{VERSION}",
-            usage=Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1),
-            simulated=True,
-        )
+            return _reply(request, question.pick("refusals"), Status.REFUSED)
+        on_line = asks_for_line(request.messages[-1].content)
+        return _reply(request, answer(question, on_line=on_line))
 
     def _draws(self, request: Request) -> Draws:
         """Return the chance of *request*; at temperature 0 all repetitions share one."""
@@ -133,6 +124,22 @@ class SimulatedEndpoint:
             base = _SENSITIVE_REFUSED
         logit = self.planted.refusal_logit(question.reading, base)
         return logit + question.draws.logistic() > 0
+
+
+def _reply(request: Request, text: str, status: Status = Status.ANSWERED) -> Reply:
+    """Return *text* as the reply to *request*, with what it took."""
+    reason = "stop"
+    if status is Status.REFUSED:
+        reason = "refusal"
+    tokens = sum(len(message.content) for message in request.messages)
+    return Reply(
+        text=text,
+        status=status,
+        finish_reason=reason,
+        model=f"simulated-{VERSION}",
+        usage=Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1),
+        simulated=True,
+    )
 
 
 def _task_of(given: Sequence[str]) -> Task:

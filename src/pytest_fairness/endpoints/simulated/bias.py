@@ -7,12 +7,12 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
-from msgspec import Meta
+from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import force_setattr
 
 from pytest_fairness.endpoints.config import SystemConfig
@@ -102,6 +102,18 @@ class Draws:
         return mixed
 
 
+class ReadingQuality(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The quality of a reader: the shares of favourable and of unfavourable texts that it takes for
+    what they are.
+    """
+
+    sensitivity: _Share = 1.0
+    specificity: _Share = 1.0
+
+
+_FAULTLESS = ReadingQuality()
+
+
 class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of type ``simulated``, and so what is planted in the endpoint. Raises UsageError.
 
@@ -112,7 +124,8 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     list. ``refusal_rate``: one share, or class → group → share. ``channels``: what the bias acts
     on, by default everything. ``latency``: seconds a reply takes. ``scrub_recall``: the share of
     names and labels that it finds when asked to scrub a text. ``slips``: class → group → the share
-    of texts about the group that say what none should (``texts.yaml`` has the sentences).
+    of texts about the group that say what none should (``texts.yaml`` has the sentences). ``reads``:
+    class → group → the quality of its reading of texts about the group, where it is asked for that.
     """
 
     takes_schemas: ClassVar[bool] = True
@@ -128,12 +141,14 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     latency: _Positive = 0.0
     scrub_recall: _Share = 1.0
     slips: dict[str, dict[str, _Share]] = {}  # noqa: RUF012
+    reads: dict[str, dict[str, ReadingQuality]] = {}  # noqa: RUF012
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         force_setattr(self, "bias", _by_slug(self.bias))
         force_setattr(self, "slips", _by_slug(self.slips))
+        force_setattr(self, "reads", _by_slug(self.reads))
         if isinstance(self.refusal_rate, dict):
             force_setattr(self, "refusal_rate", _by_slug(self.refusal_rate))
         if isinstance(self.channels, str):
@@ -149,6 +164,14 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if channel in self.channels:
             return shift + sum(_of_groups(self.bias, reading))
         return shift
+
+    def reading_quality(self, groups: Mapping[str, str]) -> ReadingQuality:
+        """Return how well a text about somebody of *groups* is read."""
+        for protected_class, group in groups.items():
+            quality = self.reads.get(protected_class, {}).get(group)
+            if quality is not None:
+                return quality
+        return _FAULTLESS
 
     def refusal_logit(self, reading: PromptPerson, base: float | None = None) -> float:
         """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that
@@ -171,11 +194,15 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         slips: dict[str, JSON] = {}
         if self.slips:
             slips = {"slips": to_json(self.slips)}
+        reads: dict[str, JSON] = {}
+        if self.reads:
+            reads = {"reads": to_builtins(self.reads)}
         return {
             **{name: getattr(self, name) for name in names},
             "channels": [*sorted(self.channels)],
             **scrub,
             **slips,
+            **reads,
         }
 
 
@@ -203,7 +230,7 @@ def _name_effect(seed: int, name: str) -> float:
     return Draws(seed, "name", name.casefold()).normal()
 
 
-def _by_slug(groups: _GroupNumbers) -> _GroupNumbers:
+def _by_slug(groups: dict[str, dict[str, _T]]) -> dict[str, dict[str, _T]]:
     return {
         slug(protected_class): {slug(group): number for group, number in numbers.items()}
         for protected_class, numbers in groups.items()

@@ -24,10 +24,10 @@ _DATA = documents.parse(
     files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml"
 ).convert(dict[str, Any])
 #: (favourable, unfavourable) words of a decision.
-_DECISIONS = [tuple(pair.split(" / ")) for pair in _DATA["decisions"]]
+DECISIONS = [tuple(pair.split(" / ")) for pair in _DATA["decisions"]]
 _PARTS = _DATA["parts"] | {
     part: "|".join(sorted(set(words), key=lambda word: (-len(word), word)))
-    for part, words in zip(("good", "bad"), zip(*_DECISIONS, strict=True), strict=True)
+    for part, words in zip(("good", "bad"), zip(*DECISIONS, strict=True), strict=True)
 }
 _PART = re.compile(r"\{([a-z_]+)\}")
 
@@ -527,7 +527,7 @@ def _decision_options(text: str) -> tuple[str, str] | None:
     while match is not None:
         first, second = match.group("first", "second")
         for good, bad in ((first, second), (second, first)):
-            if (good.lower(), bad.lower()) not in _DECISIONS:
+            if (good.lower(), bad.lower()) not in DECISIONS:
                 continue
             if good.islower() and bad.islower():
                 return good.capitalize(), bad.capitalize()
