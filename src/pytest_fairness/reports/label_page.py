@@ -126,7 +126,7 @@ def _sheet_labels(
 
 
 def text_of(sample: LabelSample, id: str, file: Path) -> SampledText:  # noqa: A002 - the sheet's word
-    """Return the text of *sample* that a *file* calls *id*. Raises UsageError where there is none."""
+    """Return the text of *sample* that a *file* calls *id*. Raises UsageError where it has none."""
     for text in sample.texts:
         if text.id == id:
             return text

@@ -35,8 +35,8 @@ class SampledReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledText:
-    """A masked *text*, with the masked *prompt* where that is shown, and the *replies* that read so.
-    ``id`` is a digest of both.
+    """A masked *text*, with the masked *prompt* where that is shown, and the *replies* that read
+    so. ``id`` is a digest of both.
     """
 
     id: str

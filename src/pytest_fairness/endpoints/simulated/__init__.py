@@ -14,6 +14,7 @@ from pytest_fairness.endpoints.function import AMBIENT
 from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request
 from pytest_fairness.endpoints.simulated.answers import Question, answer
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
+from pytest_fairness.endpoints.simulated.misreading import asked_reading, read
 from pytest_fairness.endpoints.simulated.prompt import (
     Task,
     asks_for_line,
@@ -21,7 +22,6 @@ from pytest_fairness.endpoints.simulated.prompt import (
     read_task,
     without_form,
 )
-from pytest_fairness.endpoints.simulated.misreading import asked_reading, read
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]

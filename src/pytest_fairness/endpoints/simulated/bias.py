@@ -124,8 +124,9 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     list. ``refusal_rate``: one share, or class → group → share. ``channels``: what the bias acts
     on, by default everything. ``latency``: seconds a reply takes. ``scrub_recall``: the share of
     names and labels that it finds when asked to scrub a text. ``slips``: class → group → the share
-    of texts about the group that say what none should (``texts.yaml`` has the sentences). ``reads``:
-    class → group → the quality of its reading of texts about the group, where it is asked for that.
+    of texts about the group that say what none should (``texts.yaml`` has the sentences).
+    ``reads``: class → group → the quality of its reading of texts about the group, where it is
+    asked for that.
     """
 
     takes_schemas: ClassVar[bool] = True

@@ -1,6 +1,6 @@
-"""A simulated model that reads: asked what a text says that somebody else wrote, it goes by the words
-that the simulated model writes, and errs as often as is planted for the group that the text is
-about.
+"""A simulated model that reads: asked what a text says that somebody else wrote, it goes by the
+words that the simulated model writes, and errs as often as is planted for the group that the text
+is about.
 
 What is asked has the form of ``scorers/reading_turn.py``.
 """
@@ -17,8 +17,8 @@ from pytest_fairness.endpoints.simulated.prompt import DECISIONS, Signals, slug
 from pytest_fairness.endpoints.simulated.writing import TEXTS, VALENCE
 
 _TASK = re.compile(
-    r"\AYou read a text that somebody else wrote, .*?^(?P<fence>=== \w+ ===)$\n(?P<text>.*?)\n^(?P=fence)$\n"
-    r"(?P<question>.*)\Z",
+    r"\AYou read a text that somebody else wrote, "
+    r".*?^(?P<fence>=== \w+ ===)$\n(?P<text>.*?)\n^(?P=fence)$\n(?P<question>.*)\Z",
     re.DOTALL | re.MULTILINE,
 )
 _OPTION = re.compile(r"^(?P<letter>[A-Z])\. (?P<words>.+)$", re.MULTILINE)
@@ -39,7 +39,7 @@ _ALPHA = 15.0
 
 
 class AskedReading(NamedTuple):
-    """What is asked about a *text*: options by their letters, or the two ends of a scale."""
+    """A question about a *text*: its options by their letters, or the two ends of a scale."""
 
     text: str
     options: Mapping[str, str]
