@@ -20,6 +20,7 @@ from pytest_fairness.endpoints.simulated.prompt import (
     read_person,
     signals_in,
 )
+from pytest_fairness.endpoints.simulated.styles import styled
 from pytest_fairness.endpoints.simulated.writing import BANKS, TEXTS, write
 
 _CAPITALISED = re.compile(r"\b([A-Z][\w'’-]+)\s+[A-Z][\w'’-]+")
@@ -88,14 +89,27 @@ def _in_words(question: Question, value: object) -> str:
     if isinstance(value, list):
         return "\n".join(f"{place}. {name}" for place, name in enumerate(value, start=1))
     bare = _FORMS.get(task.kind, "{}").format(value)
-    if task.form == "bare":
+    style = question.planted.style
+    if task.form == "bare" and style == "plain":
         return bare
     prose = TEXTS["prose"].get(task.kind, "I would select {value}.")
     name = question.reading.name or "the applicant"
     prose = prose.format(value=bare, high=task.high, name=name)
+    if style != "plain":
+        other = _FORMS.get(task.kind, "{}").format(_other(question, value))
+        why = question.pick("why")
+        slots = {"value": bare, "answer": prose, "other": other, "why": why, "name": name}
+        return styled(style, task.kind, question.draws, value, slots)
     if task.facts:
         return f"{prose} {_explanation(question)}"
     return f"{prose} {question.pick('why')}"
+
+
+def _other(question: Question, value: object) -> object:
+    """Return an answer that is not *value*, of the same kind."""
+    if isinstance(value, (int, float)):
+        return value + 1
+    return next((option for option in question.task.options if option != value), value)
 
 
 #: Kind of task → how its value is written, where that is not as it stands.

@@ -29,6 +29,9 @@ Channel = Literal[
 ]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
+#: How short answers look.
+Style = Literal["plain", "terse", "modern", "thinking", "json", "hedged", "de"]
+
 _GroupNumbers = dict[str, dict[str, float]]
 _Positive = Annotated[float, Meta(ge=0, lt=1e9)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
@@ -126,7 +129,8 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     names and labels that it finds when asked to scrub a text. ``slips``: class → group → the share
     of texts about the group that say what none should (``texts.yaml`` has the sentences).
     ``reads``: class → group → the quality of its reading of texts about the group, where it is
-    asked for that.
+    asked for that. ``style``: how short answers look where no schema is asked for
+    (``styles.yaml``).
     """
 
     takes_schemas: ClassVar[bool] = True
@@ -143,6 +147,7 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     scrub_recall: _Share = 1.0
     slips: dict[str, dict[str, _Share]] = {}  # noqa: RUF012
     reads: dict[str, dict[str, ReadingQuality]] = {}  # noqa: RUF012
+    style: Style = "plain"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -198,12 +203,16 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         reads: dict[str, JSON] = {}
         if self.reads:
             reads = {"reads": to_builtins(self.reads)}
+        style: dict[str, JSON] = {}
+        if self.style != "plain":
+            style = {"style": self.style}
         return {
             **{name: getattr(self, name) for name in names},
             "channels": [*sorted(self.channels)],
             **scrub,
             **slips,
             **reads,
+            **style,
         }
 
 
