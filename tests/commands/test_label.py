@@ -166,6 +166,12 @@ def test_a_reader_that_errs_for_one_group_is_mended_by_labels(
     assert "200 replies labelled by AB" in notes
     assert "corrected by a person's labels (black 100, white 100; PPI++)" in notes
     assert "unvalidated" not in notes
+    page = (project.last / "report.html").read_text("utf-8")
+    assert "Who read the replies" in page
+    rows = re.findall(r"<th scope=\"row\"[^>]*>(black|white)</th>(.*?)</tr>", page, re.DOTALL)
+    shown = [re.sub(r"<[^>]+>", " ", cells).split() for _, cells in rows]
+    assert ["100"] in shown, "replies that the model read"
+    assert any(cells[:2] == ["100", "100"] and "(" in " ".join(cells) for cells in shown)
 
 
 def test_a_sample_is_of_each_group_and_grows(project: Project) -> None:

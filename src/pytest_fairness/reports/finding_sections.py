@@ -152,6 +152,7 @@ def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Par
     yield looks_section(finding)
     yield _blocks(finding)
     yield _refusals(finding)
+    yield _readers(finding)
 
 
 def _reached(finding: model.Finding) -> Iterator[Part]:
@@ -243,6 +244,58 @@ def _refusals(finding: model.Finding) -> Part | None:
     if finding.reason is model.Reason.DIFFERENTIAL_REFUSAL or set(model.ALARMS) & set(others):
         return Section(heading=name, parts=(picture, figures))
     return Details(summary=name, parts=(picture, figures))
+
+
+def _readers(finding: model.Finding) -> Part | None:
+    """Return what read the replies of each group, and how well by a person's labels; None where
+    rules read them all and nobody has labelled any.
+    """
+    read_by: Any = finding.details.get("read_by") or {}
+    labels: Any = finding.details.get("labels") or {}
+    if not labels and set(read_by) <= {"rule"}:
+        return None
+    parts: list[Part] = []
+    if read_by:
+        parts.append(_read_by_table(read_by))
+    for by, of_groups in labels.items():
+        parts.append(_labels_table(by, of_groups))
+    return Details(summary="Who read the replies", parts=tuple(parts))
+
+
+def _read_by_table(read_by: Mapping[str, Mapping[str, int]]) -> Table:
+    """A row a group: how many of its replies each reader read."""
+    groups = dict.fromkeys(group for counts in read_by.values() for group in counts)
+
+    def of_reader(reader: str) -> Callable[[str], str]:
+        return lambda group: f"{read_by[reader].get(group, 0):,}"
+
+    columns: Columns = {"group": str, **{reader: of_reader(reader) for reader in read_by}}
+    return table("Replies by what read them", list(groups), columns)
+
+
+def _labels_table(by: str, of_groups: Mapping[str, Mapping[str, Any]]) -> Table:
+    """A row a group: how far its readings agree with the labels of persons."""
+    columns: Columns = {
+        by: str,
+        "labels": lambda group: f"{of_groups[group]['labels']:,}",
+        "agree": lambda group: f"{of_groups[group]['agree']:,}",
+    }
+    for share in ("precision", "recall"):
+        if any(share in facts for facts in of_groups.values()):
+            columns[share] = _share_of(of_groups, share)
+    return table("Readings beside a person's labels", list(of_groups), columns)
+
+
+def _share_of(of_groups: Mapping[str, Mapping[str, Any]], name: str) -> Callable[[str], str]:
+    """Return what shows the share *name* of a group, with its interval."""
+
+    def shown(group: str) -> str:
+        share = of_groups[group].get(name)
+        if share is None:
+            return words.NOTHING
+        return f"{percent(share['share'])} ({words.percents(share['low'], share['high'])})"
+
+    return shown
 
 
 def _matched(finding: model.Finding, judged: JudgedTable, replies: Replies) -> Part | None:
