@@ -597,3 +597,17 @@ def test_node_ids_cannot_write_to_the_terminal(suite: dict[str, Any]) -> None:
     assert "\x1b" not in plan._table(
         {**suite, "tests": [{**suite["tests"][0], "test": "test_a.py::test\x1b[31m"}]}
     )
+
+
+def test_labels_for_a_reader_that_errs(cli: Cli) -> None:
+    """Fewer for a better reader; of a yes or no alone."""
+    needed = []
+    for quality in ("0.8", "0.95"):
+        code, out, _ = cli("plan", "--rate", ".3", "--reader", quality)
+        assert code == 0
+        needed.append(int(re.findall(r"^labels +about ([\d,]+) a group", out, re.MULTILINE)[0]))
+    assert 20 < needed[1] < needed[0] < 200
+    for wrong in (("--rate", ".3", "--reader", ".4"), ("--reader", ".9")):
+        code, _, error = cli("plan", *wrong)
+        assert code == 2
+        assert "a share between .5 and 1, of a yes/no outcome" in error

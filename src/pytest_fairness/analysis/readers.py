@@ -24,6 +24,7 @@ from pytest_fairness.analysis.policy import (
 from pytest_fairness.analysis.reading import ScoredRows
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.statistics.arrays import Floats
+from pytest_fairness.statistics.clusters import CONFIDENCE
 from pytest_fairness.statistics.compare import RATES, Metric
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.labelled import (
@@ -214,12 +215,11 @@ class Readers:
             return None
         rates = [self._rate(group) for group in groups]
         effect = float(np.nan_to_num(table.effect[at]).flat[0])
-        labels = labels_to_decide(
+        labels = labels_needed(
             sum(rates) / 2,
-            effect,
-            margin=MARGIN,
-            correlation=_correlation(sum(rates) / 2),
+            effect=effect,
             confidence=self.rows.confidence,
+            rows=int(self.rows.design.count(self.rows.used)[list(groups)].min()),
         )
         needs = (
             "a person's labels of a sample of each group: "
@@ -288,10 +288,32 @@ class Readers:
             yield "unvalidated reader: a model read replies, and no person has labelled any"
 
 
-def _correlation(rate: float) -> float:
-    """Return the correlation of label and reading at that *rate*, with the assumed quality."""
-    read = rate * ASSUMED_QUALITY + (1 - rate) * (1 - ASSUMED_QUALITY)
-    covariance = rate * ASSUMED_QUALITY - rate * read
+def labels_needed(
+    rate: float,
+    *,
+    quality: float = ASSUMED_QUALITY,
+    effect: float = 0.0,
+    confidence: float = CONFIDENCE,
+    rows: int | None = None,
+) -> int | None:
+    """Return how many labels a group would decide about a yes/no answer of that *rate* in so many
+    *rows* a group, where the groups differ by *effect* and a reader is right about so large a
+    share (*quality*) of both answers; None where no number does.
+    """
+    return labels_to_decide(
+        rate,
+        effect,
+        margin=MARGIN,
+        correlation=_correlation(rate, quality),
+        confidence=confidence,
+        rows=rows,
+    )
+
+
+def _correlation(rate: float, quality: float) -> float:
+    """Return the correlation of label and reading at that *rate*, with a reader of that quality."""
+    read = rate * quality + (1 - rate) * (1 - quality)
+    covariance = rate * quality - rate * read
     spread = rate * (1 - rate) * read * (1 - read)
     if spread <= 0:
         return 0.0

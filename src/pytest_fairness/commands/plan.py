@@ -97,6 +97,12 @@ def _add_assumptions(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, help="expected rate of favourable answers, or of refusals (0.5)"
     )
     parser.add_argument(
+        "--reader",
+        type=float,
+        metavar="P",
+        help="the share that a model reads rightly: say how many labels by a person decide",
+    )
+    parser.add_argument(
         "--levels", type=int, metavar="N", help="levels of a rating (5), or so many labels (3)"
     )
     parser.add_argument(
@@ -173,6 +179,7 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
     given = {name: getattr(arguments, name) for name in (*_STATISTICS, *design)}
     if arguments.pass_in is not None:
         return _looks_of_sample(arguments), 0
+    given["kind"] = kind = _kind_of_rate(arguments.kind, arguments.rate)
     # What is not given is as it is there.
     plan = plan_sample(**{name: value for name, value in given.items() if value is not None})
     if arguments.json:
@@ -186,8 +193,29 @@ def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
         "passes": f"{percent(plan.pass_probability, 0)} of pairs without a difference",
         "assumes": f"{plan.outcome}, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
     }
+    if arguments.reader is not None:
+        rows["labels"] = _labels_in_words(kind, arguments, plan.calls_per_group)
     lines = [f"{name:<14} {value}" for name, value in rows.items()]
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), ""]), 0
+
+
+def _labels_in_words(kind: OutcomeKind, arguments: argparse.Namespace, trials: int) -> str:
+    """Return how many labels decide what a model has read in so many *trials* a group.
+    Raises UsageError.
+    """
+    from pytest_fairness.analysis.readers import labels_needed
+    from pytest_fairness.pytest_layer.estimate import AssumedOutcome
+    from pytest_fairness.statistics.compare import RATES
+
+    if kind not in RATES or not 0.5 < arguments.reader < 1:
+        raise UsageError(
+            f"--reader={arguments.reader!r}: a share between .5 and 1, of a yes/no outcome (--rate)"
+        )
+    rate = arguments.rate or AssumedOutcome().rate
+    labels = labels_needed(rate, quality=arguments.reader, rows=trials)
+    if labels is None:
+        return f"no number decides: {trials:,} trials a group are too few for such a reader"
+    return f"about {labels:,} a group by a person, to pass 80 % of fair pairs that such a model has read"
 
 
 def _looks_of_sample(arguments: argparse.Namespace) -> str:

@@ -24,6 +24,9 @@ from pytest_fairness.statistics.pair_table import PairTable
 
 FEWEST_LABELS = 2
 """Labels, and clusters that hold some, without which a group's mean has no error."""
+#: The share of samples in which so many labels decide.
+_DECIDED = 0.8
+_TAILS = 3.0
 CLOSE_POINTS, CLOSE_RATIO = 0.05, 0.8
 
 
@@ -158,17 +161,30 @@ def compared_by_labels(
 
 
 def labels_to_decide(
-    rate: float, effect: float, *, margin: float, correlation: float, confidence: float
+    rate: float,
+    effect: float,
+    *,
+    margin: float,
+    correlation: float,
+    confidence: float,
+    rows: int | None = None,
 ) -> int | None:
-    """Return how many labels a group would bring the interval of a fair pair inside ±*margin* (d),
-    where the reader's correlation with the labels is as given; None where the *effect* itself is
-    outside. The rows that are not labelled are taken to be many.
+    """Return how many labels a group bring the interval of a pair inside ±*margin* (d) in about
+    80 % of samples of so many *rows* a group (None: very many), where the reader's *correlation*
+    with the labels is as given; None where no number does.
     """
     room = margin - abs(effect)
     if room <= 0:
         return None
-    z = float(ndtri((1 + confidence) / 2))
+    z = float(ndtri((1 + confidence) / 2) + ndtri((1 + _DECIDED) / 2))
     spread = max(rate * (1 - rate), 1e-6)
-    # Var(logit) = σ²(1 − ρ²) / (n · (π(1 − π))²) for each group.
-    per_label = 2 * (1 - correlation**2) / spread * LOGIT_TO_D**2
-    return int(np.ceil(z**2 * per_label / room**2))
+    # Var(logit) = σ²((1 − ρ²)/n + ρ²/N) / (π(1 − π))² for each group.
+    of_pair = 2 * LOGIT_TO_D**2 / spread
+    left = (room / z) ** 2
+    if rows is not None:
+        left -= of_pair * correlation**2 / rows
+    if left <= 0:
+        return None
+    labels = of_pair * (1 - correlation**2) / left
+    # A logit of few cases has longer tails than the normal has: so many of the rarer kind more.
+    return int(np.ceil(labels + _TAILS / min(rate, 1 - rate)))
