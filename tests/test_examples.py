@@ -37,7 +37,7 @@ def session_of(
     @functools.cache
     def run(*arguments: str) -> tuple[Path, pytest.RunResult]:
         folder = tmp_path_factory.mktemp("checkout")
-        for name in ("examples", "baselines"):
+        for name in ("examples", "baselines", "labels"):
             shutil.copytree(
                 ROOT / name,
                 folder / name,
@@ -205,3 +205,30 @@ def test_the_audit_finds_what_was_published(
     assert pair["p_cluster"] == pytest.approx(0.0006483426110671402, rel=1e-9)
     assert pair["p_value"] == pair["p_cluster"]
     assert pair["difference"] == pytest.approx(0.06208751369080902 - 0.09436534393815905, rel=1e-9)
+
+
+def test_labels_mend_what_the_reader_overlooks(
+    session_of: Callable[..., tuple[Path, pytest.RunResult]],
+) -> None:
+    """With the labels that lie in the repository the loan assistant passes, and its reader's recall
+    is told by group; without them it is red.
+    """
+    folder, _ = session_of()
+    (finding,) = findings_of(folder, "loan_answers")
+    assert finding["verdict"] == "PASS"
+    recall = {
+        group: facts["recall"]["share"]
+        for group, facts in finding["details"]["labels"]["race_ethnicity"].items()
+    }
+    assert recall["white"] == 1
+    assert recall["black"] < 0.9
+    leaks = finding["details"]["reader"]["leaks"]
+    assert leaks
+    assert all(leak["p_value"] > 0.05 for leak in leaks)
+    shutil.rmtree(folder / "labels")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    result = run_pytest(
+        folder, "-p", "no:cacheprovider", "examples/loan_answers", environment=environment
+    )
+    assert result.ret == 1
+    assert "unvalidated reader" in str(result.stdout)
