@@ -297,7 +297,7 @@ def over_http(shared: SharedSessions) -> PastSession:
     return shared.once("bias-http", make)["http"]
 
 
-TRIALS = 2 * 10 * 3 * 2  # groups, names, templates, contexts
+TRIALS = 2 * 10 * 9  # groups, names, templates: three posts on three rungs
 
 
 def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
@@ -519,7 +519,7 @@ def sent(session: PastSession) -> list[str]:
 
 def test_each_text_is_in_the_log_as_the_function_got_it(of_one_text: PastSession) -> None:
     trials = of_one_text.records("trial")
-    assert len(trials) == 3 * 10 * (6 + 5)
+    assert len(trials) == 3 * 10 * (9 + 5)
     logged = {repr(message["content"]) for trial in trials for message in trial["messages"]}
     assert logged <= set(sent(of_one_text))
 
@@ -539,3 +539,60 @@ def test_the_finding_says_that_one_text_was_asked(of_one_text: PastSession) -> N
 
 def test_what_a_function_was_asked_verifies(of_one_text: PastSession) -> None:
     assert verify_run(of_one_text.folder, lambda *_: None).problems == []
+
+
+# ---------------------------------------------------------------- room to show a bias
+
+RULE_FOLLOWER = """
+import re
+import pytest
+
+AT_THE_BORDER = LENIENT
+ANSWERS = (("reject", "invite"), ("denied", "approved"))
+
+@pytest.fixture(scope="session")
+def endpoint():
+    def reply(prompt):
+        months = re.search("two and a half years|three years", prompt)
+        income = re.search(r"income is (\\d),(\\d+)", prompt)
+        if AT_THE_BORDER and re.search("lukewarm|four months old", prompt):
+            number = sum(map(ord, prompt))
+            return ANSWERS[income is not None][number % 2]
+        if income:
+            return "approved" if int(income[1]) >= 3 else "denied"
+        return "reject" if months[0].startswith("two") else "invite"
+    return reply
+"""
+
+
+@pytest.mark.parametrize("lenient", [False, True], ids=["follows the rule", "leans at the border"])
+def test_who_follows_the_stated_rule_has_shown_nothing(
+    shared: SharedSessions, lenient: bool
+) -> None:
+    """On every rung all answers are alike, so that no bias could have shown: INCONCLUSIVE(NO_ROOM),
+    and no PASS. A system that decides now this way and now that on one rung can pass.
+    """
+
+    def make(project: SharedProject) -> None:
+        project.write(
+            conftest__py=RULE_FOLLOWER.replace("LENIENT", str(lenient)),
+            bias__yaml="temperatures: [default]\n",
+        )
+        project.run(
+            "rule",
+            *SUITE,
+            "--fairness-test=BIAS-HIRE-005,BIAS-LOAN-005",
+            "--fairness-tier=1",
+            *MODES["plain"],
+        )
+
+    session = shared.once(f"bias-rule-{lenient}", make)["rule"]
+    reasons = {
+        finding["test_id"]: (finding["verdict"], finding["reason"]) for finding in session.findings
+    }
+    assert len(reasons) == 2
+    for verdict, reason in reasons.values():
+        if lenient:
+            assert verdict == "PASS"
+        else:
+            assert (verdict, reason) == ("INCONCLUSIVE", "NO_ROOM")
