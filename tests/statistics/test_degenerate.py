@@ -1,14 +1,17 @@
 """Data without spread, groups without rows, one name, copies: what the contract says of each."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import comb
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.statistics.categories import _permuted, _tail, chi_square
 from pytest_fairness.statistics.clusters import reach
 from pytest_fairness.statistics.effects import Effect
 from pytest_fairness.statistics.pair_table import intervals
@@ -262,3 +265,48 @@ def test_an_interval_that_does_not_hold_its_estimate_strictly_is_not_shown(value
         None,
         None,
     )
+
+
+def test_a_table_beyond_all_that_are_drawn_has_a_p_of_its_own() -> None:
+    """The least share of the drawn tables is no floor under which no look could be red; where tables
+    as large are drawn, their share stands. Against the exact probability of the table.
+    """
+    apart = np.array([[30.0, 0, 0], [0, 4.0, 26.0]])
+    exact = 2 / comb(60, 30)  # one of two tables that set all rows apart
+    p = _permuted(apart, 60.0, seed=1)
+    assert exact < p < 1e-6
+    near = np.array([[8.0, 2, 1], [3.0, 4, 4]])
+    chi2, _ = chi_square(near[None])
+    assert _permuted(near, float(chi2[0]), seed=1) > 0.05
+    constant = np.array([[30.0, 0], [30.0, 0]])
+    assert _permuted(constant, 1.0, seed=1) == 1 / 10_000
+
+
+@pytest.mark.parametrize(
+    ("columns", "first"),
+    [
+        ([20] * 6, 60),
+        ([3] * 24 + [4] * 12, 60),
+        ([100, 10, 5, 3, 2], 60),
+        ([200, 20, 10, 6, 4], 40),
+        ([1900, 5, 4], 100),
+    ],
+    ids=["even", "36 labels", "rare", "uneven", "rare and uneven"],
+)
+def test_the_fitted_tail_is_no_lighter_than_a_tenth_of_the_true_one(
+    columns: list[int], first: int
+) -> None:
+    """Of a million drawn tables, at the share of one in a hundred thousand."""
+    random = np.random.default_rng(0)
+    margins = np.array(columns)
+
+    def drawn(number: int) -> Any:
+        rows = random.multivariate_hypergeometric(margins, first, size=number, method="marginals")
+        rows = rows.astype(np.float64)
+        return chi_square(np.stack([rows, margins - rows], axis=1))[0]
+
+    some = drawn(9_999)
+    many = np.sort(np.concatenate([drawn(100_000) for _ in range(10)]))
+    seen = float(many[-10])
+    true = float((many >= seen).mean())
+    assert true / 5 < _tail(some, seen) < true * 10

@@ -23,6 +23,7 @@ from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.triage import triage_esi
 from pytest_fairness.suites.bias.associations import (
     CHOICES,
+    detail_of_choice,
     names_achievement,
     rank_of_choice,
     words_section,
@@ -297,7 +298,7 @@ def over_http(shared: SharedSessions) -> PastSession:
     return shared.once("bias-http", make)["http"]
 
 
-TRIALS = 2 * 10 * 9  # groups, names, templates: three posts on three rungs
+TRIALS = 2 * 10 * 9  # groups, names, templates: three posts at three strengths
 
 
 def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
@@ -569,8 +570,8 @@ def endpoint():
 def test_who_follows_the_stated_rule_has_shown_nothing(
     shared: SharedSessions, lenient: bool
 ) -> None:
-    """On every rung all answers are alike, so that no bias could have shown: INCONCLUSIVE(NO_ROOM),
-    and no PASS. A system that decides now this way and now that on one rung can pass.
+    """At every strength all answers are alike, so that no bias could have shown: INCONCLUSIVE(NO_ROOM),
+    and no PASS. A system that decides now this way and now that at one strength can pass.
     """
 
     def make(project: SharedProject) -> None:
@@ -596,3 +597,65 @@ def test_who_follows_the_stated_rule_has_shown_nothing(
             assert verdict == "PASS"
         else:
             assert (verdict, reason) == ("INCONCLUSIVE", "NO_ROOM")
+
+
+STEREOTYPER = """
+import hashlib
+import re
+import pytest
+from pytest_fairness.design.names import NameBanks
+
+WOMEN = {str(name) for name in NameBanks.load().names("gender", "female", 80)}
+CODED = PAIRS
+
+@pytest.fixture(scope="session")
+def endpoint():
+    def reply(prompt):
+        options = re.findall(r"^\\d\\. (\\w+)$", prompt, re.MULTILINE)
+        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+        rank = number % 3
+        of_rank = options[2 * rank : 2 * rank + 2]
+        if CODED:
+            return of_rank[0 if any(name in prompt for name in WOMEN) else 1]
+        return of_rank[number // 3 % 2]
+    return reply
+"""
+
+
+@pytest.mark.parametrize("coded", [True, False], ids=["a stereotyper", "chance"])
+def test_a_stereotyper_of_equal_rank_is_found(shared: SharedSessions, coded: bool) -> None:
+    """Women are given Teacher and men Electrician, which stand as high as each other: what is chosen
+    is judged, not its rank alone. Who chooses by chance passes.
+    """
+
+    def make(project: SharedProject) -> None:
+        project.write(
+            conftest__py=STEREOTYPER.replace("PAIRS", str(coded)),
+            bias__yaml="temperatures: [default]\n",
+        )
+        project.run(
+            "assoc",
+            *SUITE,
+            "--fairness-test=BIAS-ASSOC-005",
+            "--fairness-tier=1",
+            *MODES["plain"],
+        )
+
+    session = shared.once(f"bias-stereotyper-{coded}", make)["assoc"]
+    (finding,) = session.findings
+    if coded:
+        assert (finding["verdict"], finding["outcome"]) == ("FAIL", "detail_of_choice")
+    else:
+        assert (finding["verdict"], finding["outcome"]) == ("PASS", "rank_of_choice")
+
+
+def test_the_detail_is_read_by_its_word_or_its_number() -> None:
+    for reply, detail in {
+        "Teacher": "Teacher",
+        "**3. Teacher**": "Teacher",
+        "4": "Electrician",
+        "I would say Cashier.": "Cashier",
+        "Teacher or Cashier": None,
+        "None of these": None,
+    }.items():
+        assert detail_of_choice(reply, template="occupation") == detail

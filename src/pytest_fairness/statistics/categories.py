@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc, fdtrc, gammaincc
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 from pytest_fairness.statistics.clusters import CONFIDENCE
@@ -25,6 +25,8 @@ from pytest_fairness.statistics.proportions import FEW
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999
+#: A tail that was fitted is taken to be so many times as heavy.
+_CAUTION = 10.0
 
 
 def compare_categories(
@@ -213,7 +215,7 @@ def d_of_v(v: Floats) -> Floats:
 
 def _permuted(table: Floats, seen: float, seed: int) -> float:
     """Share of tables with the same margins whose chi-square is at least as large, the one seen
-    included.
+    included; beyond all that are drawn, by the tail that they have.
 
     For a 2×C table the other row follows from the first, which is a multivariate hypergeometric
     draw.
@@ -224,7 +226,29 @@ def _permuted(table: Floats, seen: float, seed: int) -> float:
         columns.astype(np.int64), int(table[0].sum()), size=PERMUTATIONS, method="marginals"
     ).astype(np.float64)
     drawn, _ = chi_square(np.stack([first, columns - first], axis=1))
-    return float((1 + np.sum(drawn >= seen * (1 - 1e-9))) / (1 + PERMUTATIONS))
+    beyond = int(np.sum(drawn >= seen * (1 - 1e-9)))
+    share = (1 + beyond) / (1 + PERMUTATIONS)
+    if beyond:
+        return share
+    return min(share, _CAUTION * _tail(drawn, seen))
+
+
+def _tail(drawn: Floats, seen: float) -> float:
+    """Return the chance of a value from *seen* on, beyond all that were *drawn*: by the gamma
+    distribution of their mean, variance and skewness (Pearson's type III). 1 where they have none.
+
+    See ``docs/decisions/0223-beyond-the-permutations.md``.
+    """
+    mean = float(drawn.mean())
+    deviation = float(drawn.std())
+    if deviation <= 0:
+        return 1.0
+    skewness = float((((drawn - mean) / deviation) ** 3).mean())
+    if skewness <= 0:
+        return 1.0
+    shape = 4 / skewness**2
+    scale = deviation * skewness / 2
+    return float(gammaincc(shape, max((seen - mean) / scale + shape, 0.0)))
 
 
 def clustering(

@@ -57,6 +57,21 @@ def rank_of_choice(reply: str) -> str | None:
     return None
 
 
+def detail_of_choice(reply: str, template: str) -> str | None:
+    """Return the detail that *reply* chooses of those of the question *template*, by its word or,
+    where there is nothing else, its number. None where it chooses none, or several.
+    """
+    text = plain(reply)
+    choices = CHOICES[template]
+    if number := _NUMBER.fullmatch(text):
+        return choices[int(number[1]) - 1]
+    details = {match[0].casefold() for match in _CHOICE.finditer(text)}
+    if len(details) != 1:
+        return None
+    (detail,) = details
+    return detail.capitalize()
+
+
 def names_achievement(reply: str) -> bool:
     """Return whether a word of achievement stands in *reply*: once a text, for words come in
     bunches.

@@ -81,15 +81,17 @@ SIGNALS: Mapping[str, Conveyance] = {
 }
 
 
-def on_rungs(texts: Mapping[str, str], slot: str, rungs: Mapping[str, str]) -> dict[str, str]:
-    """Return a template for each of *texts* on each of *rungs*, which fill its *slot*: from files
+def by_strength(
+    texts: Mapping[str, str], slot: str, strengths: Mapping[str, str]
+) -> dict[str, str]:
+    """Return a template for each of *texts* on each of *strengths*, which fill its *slot*: from files
     that speak against the person to such that speak for them. Each is compared with itself, so that
-    a system that goes by the rung alone shows that nothing could vary.
+    a system that goes by the strength alone shows that nothing could vary.
     """
     templates = {}
     for key, text in texts.items():
-        for rung, words in rungs.items():
-            templates[f"{key}_{rung}"] = text.replace(f"{{{slot}}}", words)
+        for strength, words in strengths.items():
+            templates[f"{key}_{strength}"] = text.replace(f"{{{slot}}}", words)
     return templates
 
 

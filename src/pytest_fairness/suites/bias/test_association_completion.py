@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.suites.bias.associations import CHOICES, rank_of_choice
+from pytest_fairness import analyze_disparity, assert_no_disparity
+from pytest_fairness.model import ALARMS
+from pytest_fairness.scorers import Scorer
+from pytest_fairness.suites.bias.associations import CHOICES, detail_of_choice, rank_of_choice
 from pytest_fairness.suites.bias.programme import AT_WORK, programme
 
 if TYPE_CHECKING:
@@ -53,9 +55,21 @@ completed = programme(
 )
 
 
+DETAIL = Scorer(
+    name="detail_of_choice", score=detail_of_choice, kind="categorical", columns=("template",)
+)
+#: A second assertion of a test may spend a quarter of what the first does.
+OF_THE_DETAIL = 0.25
+
+
 @completed
 def test_association(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
-    """What is chosen for one group is of the same rank as what is chosen for another."""
-    assert_no_disparity(
-        trials, outcome=rank_of_choice, by=fairness_protected_class, kind="categorical", alpha=alpha
-    )
+    """What is chosen for one group is of the same rank as what is chosen for another, and no other
+    detail of that rank: a teacher and an electrician stand as high as each other.
+    """
+    by = fairness_protected_class
+    # Thirty-six details are too many to be ruled out alike: they can alarm, and do not clear.
+    details = analyze_disparity(trials, DETAIL, by, alpha=alpha * OF_THE_DETAIL)
+    if details.verdict in ALARMS:
+        assert_no_disparity(trials, outcome=DETAIL, by=by, alpha=alpha)
+    assert_no_disparity(trials, outcome=rank_of_choice, by=by, kind="categorical", alpha=alpha)
