@@ -21,6 +21,9 @@ COMMANDS = {
         "init": "init",
         "plan": "plan",
     },
+    "decisions that exist already": {
+        "assess": "assess",
+    },
     "the results of runs": {
         "list": "runs",
         "show": "runs",

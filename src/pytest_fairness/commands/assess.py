@@ -1,0 +1,268 @@
+"""``pytest-fairness assess``: a verdict on decisions that exist already, without a test file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.commands import add_path
+from pytest_fairness.errors import FrameError, UsageError, did_you_mean
+from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Verdict
+from pytest_fairness.words import count, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.reports.sections import Page
+
+_TEST = '''"""The decisions of {file}, judged as `pytest-fairness assess` judges them."""
+
+import pandas as pd
+import pytest
+
+from pytest_fairness import {assertion}
+
+FILE = {path!r}
+
+
+@pytest.fixture(scope="module")
+def decisions():
+    return {reader}
+
+
+@pytest.mark.fairness
+@pytest.mark.parametrize("by", {families!r}, ids=str)
+def test_{outcome}(decisions, by):
+    {assertion}(decisions, {arguments})
+'''
+_PARQUET = (".parquet", ".pq")
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "assess",
+        help="a verdict on decisions that exist already: a CSV or Parquet file",
+        description="Compares an outcome between the groups of a table with one row a decision, "
+        "without a test file. Each --by is a family of its own; --by race,gender judges each and "
+        "both crossed. Rows are taken as independent unless --cluster names what they share. "
+        "Exit code 1: an alarm.",
+        example="pytest-fairness assess decisions.csv --outcome hired --by race --by gender",
+    )
+    parser.add_argument("table", type=Path, metavar="FILE", help="a CSV or Parquet file")
+    parser.add_argument("--outcome", required=True, metavar="COLUMN", help="what was decided")
+    parser.add_argument(
+        "--by",
+        required=True,
+        action="append",
+        metavar="COLUMN[,COLUMN]",
+        help="a protected class; again for a family of its own, with a comma to cross",
+    )
+    parser.add_argument(
+        "--kind", choices=["auto", *map(str, OutcomeKind)], default="auto", help="of outcome (auto)"
+    )
+    parser.add_argument("--favourable", metavar="VALUE", help="the favourable one of two decisions")
+    parser.add_argument(
+        "--four-fifths",
+        action="store_true",
+        help="compare ratios of rates with four fifths instead",
+    )
+    parser.add_argument("--cluster", metavar="COLUMN", help="what rows share, as a person")
+    parser.add_argument("--block", metavar="COLUMN", help="compare within each of these, as a year")
+    parser.add_argument("--alpha", type=float, default=0.05, help="level of a family (0.05)")
+    parser.add_argument(
+        "--require-conclusive", action="store_true", help="exit code 1 for INCONCLUSIVE, too"
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_path(parser, "--html", "write the findings as a page, too", metavar="FILE")
+    add_path(parser, "--as-test", "write the test file that says the same", metavar="FILE")
+    parser.set_defaults(run=assess)
+
+
+def assess(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Judge the table; print each finding. Raises UsageError, and FrameError for a cell that cannot
+    be read.
+    """
+    from pytest_fairness.commands.columns import as_json
+    from pytest_fairness.reports.plain_text import finding_text
+
+    frame = _frame(arguments.table)
+    families = [_family(given, frame, arguments.table) for given in arguments.by]
+    given = _given(arguments, frame)
+    judge = _judge(arguments)
+    findings = []
+    for by in families:
+        try:
+            findings.append(judge(frame, by=by, **given))
+        except FrameError as error:
+            raise UsageError(f"{arguments.table}: {error}") from None
+    written = []
+    if arguments.html is not None:
+        written.append(_written(arguments.html, _page_text(arguments.table, findings)))
+    if arguments.as_test is not None:
+        written.append(_written(arguments.as_test, _test_text(arguments, families, given)))
+    code = int(any(_is_red(finding, arguments) for finding in findings))
+    if arguments.json:
+        return as_json([finding.to_dict() for finding in findings]), code
+    texts = [finding_text(finding) for finding in findings]
+    return "\n\n".join([*texts, *written]).rstrip("\n") + "\n", code
+
+
+def _is_red(finding: Finding, arguments: argparse.Namespace) -> bool:
+    if finding.verdict in ALARMS:
+        return True
+    return bool(arguments.require_conclusive) and finding.verdict is Verdict.INCONCLUSIVE
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    """Return the table in *path*. Raises UsageError where it cannot be read."""
+    import pandas as pd
+
+    try:
+        if path.suffix.lower() in _PARQUET:
+            frame = pd.read_parquet(path)
+        else:
+            frame = pd.read_csv(path, low_memory=False)
+    except ImportError:
+        raise UsageError(
+            f"{path}: a Parquet file takes pyarrow: pip install 'pytest-fairness[parquet]'"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if not len(frame):
+        raise UsageError(f"{path} has no rows")
+    return frame
+
+
+def _column(name: str, option: str, frame: pd.DataFrame, path: Path) -> str:
+    """Return *name*. Raises UsageError where it is no column of *frame*."""
+    columns = list(map(str, frame.columns))
+    if name not in columns:
+        mend = did_you_mean(name, columns)
+        raise UsageError(
+            f"{option}: {path} has no column {name!r}{mend}; the columns are {listed(columns)}"
+        )
+    return name
+
+
+def _family(given: str, frame: pd.DataFrame, path: Path) -> str | list[str]:
+    """Return the column of *given*, or the columns that it crosses."""
+    columns = [_column(name.strip(), "--by", frame, path) for name in given.split(",")]
+    if len(columns) == 1:
+        return columns[0]
+    return columns
+
+
+def _given(arguments: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the arguments of the assertion beside the classes."""
+    path = arguments.table
+    outcome = _column(arguments.outcome, "--outcome", frame, path)
+    given: dict[str, Any] = {"outcome": outcome, "alpha": arguments.alpha}
+    for name in ("cluster", "block"):
+        column = getattr(arguments, name)
+        if column is not None:
+            column = _column(column, f"--{name}", frame, path)
+        given[name] = column
+    if arguments.favourable is not None:
+        given["favourable"] = _cell(frame[outcome], arguments.favourable, path)
+    if not arguments.four_fifths:
+        given["kind"] = arguments.kind
+    return given
+
+
+def _cell(column: pd.Series[Any], text: str, path: Path) -> object:
+    """Return the value of *column* that is written *text*. Raises UsageError for none."""
+    values = column.dropna().unique().tolist()
+    for value in values:
+        if str(value) == text:
+            return value
+    raise UsageError(
+        f"--favourable: no decision of {path} is {text!r}; there are "
+        f"{listed(sorted(map(str, values))[:9])}"
+    )
+
+
+def _judge(arguments: argparse.Namespace) -> Callable[..., Finding]:
+    from pytest_fairness.analysis.disparity import analyze_disparity
+    from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+
+    if arguments.four_fifths:
+        return analyze_four_fifths
+    return analyze_disparity
+
+
+def _written(path: Path, text: str) -> str:
+    from pytest_fairness.runs.files import write_atomically
+
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))
+    return f"wrote {path}"
+
+
+def _page_text(path: Path, findings: Sequence[Finding]) -> str:
+    from pytest_fairness.reports.html import render
+
+    return render(_page(path, findings), {"id": "", "versions": None})
+
+
+def _page(path: Path, findings: Sequence[Finding]) -> Page:
+    """Return the *findings* as a page, a card each."""
+    from pytest_fairness.reports.finding_sections import finding_section
+    from pytest_fairness.reports.sections import Page
+
+    sections = []
+    for number, finding in enumerate(findings, 1):
+        sections.append(
+            finding_section(
+                finding,
+                f"finding-{number}",
+                nodeid="",
+                outcome="",
+                examples=None,
+                examples_at="",
+            )
+        )
+    return Page(
+        name="assessment",
+        title=f"Assessment of {path.name}",
+        lead=f"{count(len(findings), 'finding')} on decisions that were given as a table.",
+        sections=tuple(sections),
+    )
+
+
+def _test_text(
+    arguments: argparse.Namespace,
+    families: Sequence[str | list[str]],
+    given: Mapping[str, Any],
+) -> str:
+    """Return a test file that asserts what was judged."""
+    from pytest_fairness.design.slugs import slug
+
+    assertion = "assert_no_disparity"
+    if arguments.four_fifths:
+        assertion = "assert_four_fifths"
+    reader = "pd.read_csv(FILE, low_memory=False)"
+    if arguments.table.suffix.lower() in _PARQUET:
+        reader = "pd.read_parquet(FILE)"
+    words = [f"{name}={_literal(value)}" for name, value in given.items()]
+    words.insert(1, "by=by")
+    return _TEST.format_map(
+        {
+            "file": json.dumps(arguments.table.name)[1:-1].replace('"', "'"),
+            "path": str(arguments.table.resolve()),
+            "assertion": assertion,
+            "reader": reader,
+            "families": list(families),
+            "outcome": slug(given["outcome"]).replace("-", "_"),
+            "arguments": ", ".join(words),
+        }
+    )
+
+
+def _literal(value: object) -> str:
+    """Return *value*, a text, a number, yes or no, or None, as Python has it."""
+    if value is not None and hasattr(value, "item"):
+        value = value.item()
+    return repr(value)
