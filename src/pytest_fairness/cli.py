@@ -18,6 +18,7 @@ from pytest_fairness.errors import FairnessError, did_you_mean
 #: Command → the module in ``commands/`` that declares it, by purpose, in the order of ``--help``.
 COMMANDS = {
     "before a run": {
+        "demo": "demo",
         "init": "init",
         "plan": "plan",
     },
