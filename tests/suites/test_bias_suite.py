@@ -28,7 +28,7 @@ from pytest_fairness.suites.bias.associations import (
     rank_of_choice,
     words_section,
 )
-from pytest_fairness.suites.bias.programme import ALPHA, AT_WORK, SIGNALS, programme
+from pytest_fairness.suites.bias.programme import ALPHA, AT_WORK, SIGNALS, UNASKED, programme
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
 from tests.support.servers import ModelServer
@@ -178,6 +178,29 @@ def test_what_does_not_apply_is_left_out_and_the_others_keep_their_numbers() -> 
     assert whole["race_ethnicity-name"] == "BIAS-OWN-001"
     later = grid_of("{name}{who}", first=101)["each"]
     assert later["race_ethnicity-name"]["id"] == "BIAS-OWN-101"
+
+
+def test_what_is_not_plausible_is_not_asked() -> None:
+    """Each line names a test, texts and signals that there are, says why, and leaves the item with
+    texts enough to be judged; what it names is asked of nobody.
+    """
+    asked = dict(designs())
+    numbers = {label: f"{number:03}" for number, label in enumerate(SIGNALS, 1)}
+    for unasked in UNASKED:
+        assert len(unasked.reason.split()) > 5
+        labels = [
+            label for label in SIGNALS if {label, label.partition("-")[0]} & {*unasked.signals}
+        ]
+        assert labels, unasked.signals
+        for label in labels:
+            left = set(asked[f"{unasked.test}-{numbers[label]}"]["template"])
+            assert len(left) >= 4, (unasked.test, label)
+            for name in unasked.texts:
+                assert not [key for key in left if key == name or key.startswith(f"{name}_")]
+                assert any(
+                    key == name or key.startswith(f"{name}_")
+                    for key in asked[f"{unasked.test}-001"]["template"]
+                )
 
 
 def test_what_a_design_says_replaces_what_is_usual() -> None:

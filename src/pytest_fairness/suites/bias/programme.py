@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
+
+from pytest_fairness.suites.authoring import open_document
 
 #: Where a template says of the person what conveys the group; nothing, where the name or a label
 #: behind it does.
@@ -81,6 +85,26 @@ SIGNALS: Mapping[str, Conveyance] = {
 }
 
 
+class Unasked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The *texts* of a *test* that are not asked with some *signals*, and the *reason*."""
+
+    test: str
+    texts: tuple[str, ...]
+    signals: tuple[str, ...]
+    reason: str
+
+    def covers(self, test: str, text: str, label: str) -> bool:
+        """Return whether a *text* of *test*, of whatever strength, is not asked with the signal
+        called *label*.
+        """
+        if test != self.test or not {label, label.partition("-")[0]} & {*self.signals}:
+            return False
+        return any(text == name or text.startswith(f"{name}_") for name in self.texts)
+
+
+UNASKED = open_document(Path(__file__).with_name("plausible.yaml")).convert(tuple[Unasked, ...])
+
+
 def by_strength(
     texts: Mapping[str, str], slot: str, strengths: Mapping[str, str]
 ) -> dict[str, str]:
@@ -93,6 +117,17 @@ def by_strength(
         for strength, words in strengths.items():
             templates[f"{key}_{strength}"] = text.replace(f"{{{slot}}}", words)
     return templates
+
+
+def _asked(test: str, label: str, template: Mapping[str, str], who: str) -> dict[str, str]:
+    """Return the texts of *template* that *test* asks with the signal called *label*, *who* in its
+    place.
+    """
+    asked = {}
+    for key, text in template.items():
+        if not any(unasked.covers(test, key, label) for unasked in UNASKED):
+            asked[key] = text.replace(WHO, who)
+    return asked
 
 
 def programme(
@@ -108,8 +143,8 @@ def programme(
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
     ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
-    do not apply. Once by the deployment's own temperature and once at 0; other keywords are
-    those of the marker.
+    do not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Once by
+    the deployment's own temperature and once at 0; other keywords are those of the marker.
     """
     left_out = set(without)
     each = {}
@@ -122,7 +157,7 @@ def programme(
             who = f", who {{{protected_class}}},"
         each[label] = {
             "id": f"{test}-{number:03}",
-            "template": {key: text.replace(WHO, who) for key, text in template.items()},
+            "template": _asked(test, label, template, who),
             "groups": conveyance.groups,
             "signal": conveyance.signal,
         }

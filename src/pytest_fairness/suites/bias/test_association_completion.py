@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import analyze_disparity, assert_no_disparity
-from pytest_fairness.model import ALARMS
+from pytest_fairness import Verdict, analyze_disparity, assert_no_disparity
 from pytest_fairness.scorers import Scorer
 from pytest_fairness.suites.bias.associations import CHOICES, detail_of_choice, rank_of_choice
 from pytest_fairness.suites.bias.programme import AT_WORK, programme
@@ -70,6 +69,6 @@ def test_association(trials: pd.DataFrame, fairness_protected_class: str, alpha:
     by = fairness_protected_class
     # Thirty-six details are too many to be ruled out alike: they can alarm, and do not clear.
     details = analyze_disparity(trials, DETAIL, by, alpha=alpha * OF_THE_DETAIL)
-    if details.verdict in ALARMS:
+    if details.verdict is Verdict.FAIL or details.verdict is Verdict.FLAG:
         assert_no_disparity(trials, outcome=DETAIL, by=by, alpha=alpha)
     assert_no_disparity(trials, outcome=rank_of_choice, by=by, kind="categorical", alpha=alpha)
