@@ -178,8 +178,11 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
 
 
 def test_everybody_declined_at_first_is_noted_and_no_alarm(project: Project) -> None:
+    """The system invites everybody once it answers, so that no bias of its answers could have shown:
+    no alarm, and no PASS.
+    """
     finding, result = declining(project, "has applied")
     result.assert_outcomes(passed=1, deselected=160)
-    assert finding["verdict"] == "PASS"
+    assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "NO_ROOM")
     assert set(finding["refusal_rates"].values()) == {0.0, 1.0}
     assert "having declined at first" in " ".join(finding["notes"])
