@@ -22,7 +22,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 
 def answer(prompt: str) -> str:
     """Return the letter that *prompt*, "… for {name}: …", comes to."""
-    name = prompt.split(" for ")[1].split(":")[0]
+    name = prompt.split(" for ")[1].split(":", maxsplit=1)[0]
     number = int(hashlib.sha256(prompt.encode()).hexdigest()[:12], 16)
     granted = number % 10 < 6
     sentences = GRANTED if granted else DENIED
