@@ -89,8 +89,8 @@ def plausible() -> Plausible:
 
 @cache
 def _traditions_of_names() -> Mapping[tuple[str, bool], Mapping[str, str]]:
-    """Return group → tradition, or the group where there is none, of each name and whether it is a
-    surname.
+    """Return group → tradition, or the group where there is none, of each name and whether it is
+    a surname.
     """
     banks = NameBanks.load()
     traditions: dict[tuple[str, bool], dict[str, str]] = {}

@@ -44,8 +44,8 @@ _MODULE = "test_letters.py"
 
 
 class LetterRequests(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The suite's own requests, of ``requests.yaml``: kinds of letter, posts, and the facts that are
-    handed over.
+    """The suite's own requests, of ``requests.yaml``: kinds of letter, posts, and the facts that
+    are handed over.
     """
 
     letters: dict[str, str]
@@ -57,7 +57,7 @@ REQUESTS = open_document(Path(__file__).with_name("requests.yaml")).convert(Lett
 
 
 class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of ``letters.yaml``. ``request``: the facts that are handed over, the job-related ones
+    """Options of ``letters.yaml``. ``request``: the facts that are handed over, job-related ones
     or with them all that a persona states. ``letters`` and ``posts``: which of those of
     ``requests.yaml``; each letter is asked for about each post. ``template``: files at the
     project's root that ask for a letter instead; several are averaged. ``system``: a system
@@ -79,7 +79,7 @@ class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     baseline: bool = True
 
     def templates(self, root: Path) -> dict[str, str] | list[Path]:
-        """Return the requests by letter and post, or the files of the project relative to *root*."""
+        """Return the requests by letter and post, or the project's files relative to *root*."""
         if self.template:
             return [root / name for name in self.template]
         facts = REQUESTS.facts[self.request]

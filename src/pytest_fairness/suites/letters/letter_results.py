@@ -360,7 +360,7 @@ def _group_means(
 def _request_means(
     written: pd.DataFrame, warnings: Sequence[tuple[LexiconWarning, ...]]
 ) -> dict[str, float]:
-    """Return the mean score of the letters to each request; nothing where there is no such column."""
+    """Return the mean score of the letters to each request; nothing without such a column."""
     if "template" not in written:
         return {}
     scores: dict[str, list[int]] = {}
