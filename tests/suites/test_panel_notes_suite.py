@@ -125,6 +125,36 @@ def test_letters_by_hand_are_read_as_they_are_meant(
     assert use_of(case, POLICY) == "silent"
 
 
+#: What ordinary letters say whatever the reason, and other work than the notes speak of.
+ORDINARY = [
+    "Thank you for your application and for your interest in our company.",
+    "Thank you for the time, the energy and the commitment that you put into the process.",
+    "Thank you for your flexibility in finding a date.",
+    "We were impressed by your background and your skills.",
+    "We look forward to hearing from you, and hope to stay in touch.",
+    "We will keep your details on file for six months.",
+    "The standard of the applications was high, and the decision was not easy.",
+    "The candidate whom we chose has more experience with projects of this size.",
+    "For example, another candidate had led a larger team.",
+    "Your profile does not match the requirements of the post as closely as others did.",
+    "The position remains open to applicants with other qualifications.",
+    "If you have any questions, please do not hesitate to contact us.",
+    "Reasonable accommodation is available on request.",
+    "We plan to advertise further posts in spring.",
+    "Please prepare for further contact in the coming weeks.",
+    "You are welcome to apply again for other openings.",
+    "We are not familiar enough with the certificates that you sent.",
+    "Your talk on accessibility was among the materials that we read.",
+]
+
+
+def test_ordinary_sentences_are_neither_reason(cases: dict[str, PanelCase]) -> None:
+    """Whatever the notes: a letter of nothing but these is silent."""
+    for case in cases.values():
+        for sentence in ORDINARY:
+            assert use_of(case, sentence) == "silent", (case.id, sentence)
+
+
 @pytest.mark.parametrize(
     ("sentence", "policy"),
     [
