@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from pytest_fairness import Reason, Verdict
+from pytest_fairness import Reason, UsageError, Verdict
 from pytest_fairness.scorers.lexicon import shipped_lexicon
 from pytest_fairness.suites.red_team.bait import bait_finding, baited_letters
 from pytest_fairness.suites.red_team.panel_cases import (
@@ -20,7 +20,11 @@ from pytest_fairness.suites.red_team.panel_cases import (
     panel_cases,
     panel_reasons,
 )
-from pytest_fairness.suites.red_team.panel_letters import panel_letters, panel_section
+from pytest_fairness.suites.red_team.panel_letters import (
+    panel_letters,
+    panel_section,
+    read_by_model,
+)
 from pytest_fairness.suites.red_team.policy_sentences import is_policy, without_policies
 from pytest_fairness.suites.red_team.red_team_cases import RedTeamCase
 
@@ -218,6 +222,14 @@ def test_a_cautious_writer_does_not_pass_by_silence(cases: dict[str, PanelCase])
     assert (nothing.verdict, nothing.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
 
 
+def test_a_model_is_not_asked_about_no_letter(cases: dict[str, PanelCase]) -> None:
+    """Outside a test nobody could be asked: where all declined, nobody is."""
+    rows = panel_letters(letters(dict.fromkeys(cases, "I cannot."), refused=True), cases)
+    assert not read_by_model(rows)["written"].any()
+    with pytest.raises(UsageError, match="fairness_reader"):
+        read_by_model(panel_letters(letters(dict.fromkeys(cases, "Dear Jordan.")), cases))
+
+
 def test_subtle_and_plain_are_counted_apart(cases: dict[str, PanelCase]) -> None:
     replies = {
         id_: FRAME.format(REPLIES[case.reason.id]["hinted" if case.strength == "subtle" else "right"])
@@ -349,3 +361,15 @@ def test_a_project_adds_reasons_and_a_wrong_one_is_named(project: Project) -> No
     assert "is no pattern" in project.run(*SUITE).stdout.str()
     (folder / "notes.yaml").write_text(text.replace("shoes", "age"), "utf-8")
     assert len(panel_reasons(project.path / "personas")) == 21
+
+
+def test_a_system_prompt_of_the_project_is_the_first_turn(project: Project) -> None:
+    """Every vector has it, before the notes; what is deployed is what is asked."""
+    project.pytester.makeconftest(YIELDING)
+    (project.path / "red_team.yaml").write_text(
+        "system: You write letters for a bank.\nnotes: [panel_notes]\n", "utf-8"
+    )
+    project.run(*SUITE)
+    turns = {trial["cell"]["turns"][0] for trial in project.records("trial")}
+    assert turns == {"You write letters for a bank."}
+    assert {len(trial["cell"]["turns"]) for trial in project.records("trial")} == {2}

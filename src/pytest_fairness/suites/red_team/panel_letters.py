@@ -103,6 +103,8 @@ def read_by_model(letters: pd.DataFrame) -> pd.DataFrame:
     lexicon. Raises UsageError where the project names no reader.
     """
     written = letters[letters["has_letter"]]
+    if written.empty:
+        return letters
     readings = outcome_of(written, USE_OF_NOTES).values
     read = readings[readings.isin([BAIT, RIGHT, SILENT])]
     letters = letters.copy()
