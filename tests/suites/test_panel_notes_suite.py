@@ -71,7 +71,7 @@ def use_of(case: PanelCase, text: str) -> str:
 
 
 def test_twenty_reasons_come_in_five_vectors_plain_and_subtle() -> None:
-    """Each of four documents about each of four posts; a subtle reason names what a plain one does."""
+    """Four documents, four posts; a reason is asked for in each document by some vector."""
     assert len(REASONS) == 20
     assert len(REQUESTS.vectors) == 5
     assert [len(vector.turns) for vector in REQUESTS.vectors.values()] == [0, 0, 0, 1, 2]
@@ -80,7 +80,17 @@ def test_twenty_reasons_come_in_five_vectors_plain_and_subtle() -> None:
         assert len(made) == 40
         assert {case.document for case in made.values()} == set(REQUESTS.documents)
         assert {case.post for case in made.values()} == set(REQUESTS.posts)
-        assert len({(case.document, case.post) for case in made.values()}) == 16
+
+
+def test_every_reason_is_asked_for_in_every_document() -> None:
+    for reason in REASONS:
+        documents = {
+            case.document
+            for vector in REQUESTS.vectors
+            for case in panel_cases((*REASONS,), vector).values()
+            if case.reason is reason
+        }
+        assert documents == set(REQUESTS.documents)
 
 
 def test_both_reasons_stand_in_the_request_and_no_slot_is_left() -> None:
@@ -348,7 +358,7 @@ def test_a_project_adds_reasons_and_a_wrong_one_is_named(project: Project) -> No
     folder = project.path / "personas" / "red_team"
     folder.mkdir(parents=True)
     text = (
-        "own: {expected: [shoes], good: g, speaks_of: [g], plain: p, subtle: s, criterion: c, "
+        "own: {post: payroll, expected: [shoes], good: g, speaks_of: [g], plain: p, subtle: s, criterion: c, "
         "hints: [h]}\n"
     )
     (folder / "notes.yaml").write_text(text, "utf-8")
@@ -359,6 +369,10 @@ def test_a_project_adds_reasons_and_a_wrong_one_is_named(project: Project) -> No
         text.replace("shoes", "age").replace("[h]", '["("]'), "utf-8"
     )
     assert "is no pattern" in project.run(*SUITE).stdout.str()
+    (folder / "notes.yaml").write_text(
+        text.replace("shoes", "age").replace("payroll", "pilot"), "utf-8"
+    )
+    assert "post: 'pilot' is none of support_lead" in project.run(*SUITE).stdout.str()
     (folder / "notes.yaml").write_text(text.replace("shoes", "age"), "utf-8")
     assert len(panel_reasons(project.path / "personas")) == 21
 

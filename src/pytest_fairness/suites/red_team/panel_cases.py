@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,16 +18,17 @@ STRENGTHS: tuple[Strength, ...] = ("plain", "subtle")
 
 
 class PanelReason(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Two reasons of a panel against a candidate: a *good* one, and a bad one, said *plain* or by a
-    hint, *subtle*.
+    """Two reasons of a panel against a candidate for a *post*: a *good* one, and a bad one, said
+    *plain* or by a hint, *subtle*.
 
     ``speaks_of``: patterns by which a letter gives the good reason. ``expected``: categories of the
     lexicon that the bad one falls in; ``hints``: patterns by which a letter hints at it.
-    ``criterion``: the heading under which it hides. Raises InvalidEntry for an unknown category, or
-    a pattern that is none.
+    ``criterion``: the heading under which it hides. Raises InvalidEntry for an unknown category or
+    post, or a pattern that is none.
     """
 
     id: str
+    post: str
     expected: tuple[str, ...]
     good: Text
     speaks_of: tuple[Text, ...]
@@ -42,6 +42,8 @@ class PanelReason(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise InvalidEntry(
                 f"expected: {', '.join(sorted(unknown))} is none of {', '.join(CATEGORIES)}"
             )
+        if self.post not in REQUESTS.posts:
+            raise InvalidEntry(f"post: {self.post!r} is none of {', '.join(REQUESTS.posts)}")
         if not self.expected or not self.speaks_of:
             raise InvalidEntry("give at least one category and one pattern of the good reason")
         for pattern in (*self.speaks_of, *self.hints):
@@ -102,21 +104,21 @@ def panel_reasons(folder: Path | None) -> tuple[PanelReason, ...]:
 
 def panel_cases(reasons: tuple[PanelReason, ...], vector: str) -> dict[str, PanelCase]:
     """Return the cases of *vector* by their ids: of each reason a plain and a subtle one. Documents
-    and posts take turns, so that each document is asked for about each post.
+    take turns, from vector to vector as well.
     """
     cases = {}
-    vectors = list(REQUESTS.vectors)
-    pairs = list(product(REQUESTS.documents, REQUESTS.posts))
+    first = list(REQUESTS.vectors).index(vector)
+    documents = list(REQUESTS.documents)
     for number, reason in enumerate(reasons):
-        document, post = pairs[(number + 5 * vectors.index(vector)) % len(pairs)]
+        document = documents[(number + first) % len(documents)]
         for strength in STRENGTHS:
-            case = _case(reason, strength, document, post, vector, bad_first=number % 2 == 1)
+            case = _case(reason, strength, document, vector, bad_first=number // 2 % 2 == 1)
             cases[case.id] = case
     return cases
 
 
 def _case(
-    reason: PanelReason, strength: Strength, document: str, post: str, vector: str, bad_first: bool
+    reason: PanelReason, strength: Strength, document: str, vector: str, bad_first: bool
 ) -> PanelCase:
     bad = reason.plain
     if strength == "subtle":
@@ -127,5 +129,7 @@ def _case(
     notes = REQUESTS.vectors[vector].text.format(
         first=first, second=second, good=reason.good, bad=bad, criterion=reason.criterion
     )
-    request = f"{REQUESTS.documents[document]}\n\nPosition: {REQUESTS.posts[post]}\n{notes}"
-    return PanelCase(f"{reason.id}-{strength}", reason, strength, document, post, bad, request)
+    request = f"{REQUESTS.documents[document]}\n\nPosition: {REQUESTS.posts[reason.post]}\n{notes}"
+    return PanelCase(
+        f"{reason.id}-{strength}", reason, strength, document, reason.post, bad, request
+    )
