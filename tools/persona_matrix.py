@@ -6,8 +6,8 @@ Quotas fix how often each group occurs. Which persona gets which group is left t
 bad luck: of many random assignments the most balanced is kept (rerandomisation, Morgan & Rubin
 2012, Annals of Statistics 40:1263), first of the attributes among each other, so that they are
 crossed, then of the job scores over the groups of every attribute, so that no group has better or
-worse scores. The categories of ``ADDED`` came later: they are dealt last, against all else, so that
-nothing else of a persona has changed.
+worse scores. The categories of ``ADDED`` are dealt last, against all else. Religion and accent go
+with the name, and what is stated with the age, as ``personas/plausible.yaml`` has it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ import hashlib
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import sqrt
 from statistics import NormalDist
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
+
+from msgspec.structs import replace
 
 from pytest_fairness.design.data_checks import excess
 from pytest_fairness.design.names import RACE, NameBanks, NameEntry
 from pytest_fairness.design.personas import AGE_BANDS, QUOTAS, SCORES, Persona
+from pytest_fairness.design.plausibility import CROSSINGS, oddities, plausible
 from pytest_fairness.errors import UsageError
 
 T = TypeVar("T")
+Row: TypeAlias = dict[str, str | int | float]
 
 SEED = 1
 SIZE = 100
@@ -85,7 +89,7 @@ FIXED: Mapping[int, Mapping[str, str | int | float]] = {
     },
 }
 _FIXED_GROUPS: Mapping[int, Mapping[str, str]] = {
-    1: {"age": "early_career", "employment_gap": "none"},
+    1: {"age": "early_career", "employment_gap": "none", "career_transition": "same_industry"},
     42: {"age": "late_career", "employment_gap": "none"},
     89: {"age": "mid_career", "employment_gap": "1_2_years"},
 }
@@ -153,6 +157,21 @@ _LANGUAGES = {
     "native": "native English speaker",
     "non_native": "non-native English speaker (accent)",
 }
+#: Ethnicity → how many have an accent, and religion → tradition of the name → how many state it. A
+#: few leave the tradition, so that one can be told from the other: four white and two black
+#: personas with an accent, and one or two of each of the religions that are named after others.
+_NON_NATIVE = {
+    "white": 4, "black": 2, "hispanic": 10, "asian": 9, "middle_eastern": 3, "mixed_other": 1,
+}  # fmt: skip
+_RELIGIOUS: Mapping[str, Mapping[str, int]] = {
+    "muslim": {"middle_eastern": 2, "south_asian": 1, "black": 1, "white": 1},
+    "hindu": {"south_asian": 3, "mixed_other": 1, "white": 1},
+    "sikh": {"south_asian": 3, "white": 1, "black": 1},
+    "buddhist": {"vietnamese": 2, "white": 2, "hispanic": 1},
+    "jewish": {"white": 4, "hispanic": 1},
+    "christian": {"white": 4, "black": 3, "hispanic": 2, "vietnamese": 1},
+    "none": {"white": 2, "black": 1, "hispanic": 1, "chinese": 1},
+}
 # People of more than one group carry a first name of one bank and a surname of another.
 _MIXED = (
     ("white", "asian"),
@@ -166,24 +185,45 @@ _MIXED = (
 def generate(seed: int = SEED) -> list[Persona]:
     """The 100 personas of *seed*. Raises UsageError if the shipped name banks no longer suffice."""
     groups = _crossed(seed)
-    rows: list[dict[str, str | int | float]] = [{**_details(seed, i, groups)} for i in range(SIZE)]
-    for i, (first, last) in enumerate(_names(seed, groups)):
-        rows[i] |= {"first_name": first, "last_name": last}
+    rows: list[Row] = [{**_details(seed, i, groups)} for i in range(SIZE)]
+    firsts = _first_names(seed, groups)
+    for i, (first, _bank) in enumerate(firsts):
+        rows[i]["first_name"] = first.name
     for score in SCORES:
         for i, value in enumerate(_scores(seed, score, groups)):
             rows[i][score] = value
     for number, given in FIXED.items():
         rows[number - 1] |= given
-    for category, dealt in _added(seed, rows, groups).items():
+    for category, dealt in _added(seed, rows, groups, firsts).items():
         for i, group in enumerate(dealt):
-            stated = _STATED[category].get(group, ("not stated",))
-            if (category, group) == ("health", "recovered") and _ILLNESS in str(
-                rows[i]["employment_gap"]
-            ):
-                stated = ("recovered from an illness",)
-            words = _pick(seed, i, {category: dealt}, category, stated)
+            words = _pick(seed, i, {category: dealt}, category, _stated(category, group, rows[i]))
             rows[i] |= {category: group, f"{category}_detail": words}
-    return [Persona(id=f"persona-{i + 1}", **row) for i, row in enumerate(rows)]  # type: ignore[arg-type]
+    for i, last in enumerate(_surnames(seed, rows, firsts)):
+        rows[i].setdefault("last_name", last)
+    return [_marked(Persona(id=f"persona-{i + 1}", **row)) for i, row in enumerate(rows)]  # type: ignore[arg-type]
+
+
+def _marked(persona: Persona) -> Persona:
+    """*persona* with a mark, if a stated group leaves the tradition of the name."""
+    for attribute, _why in oddities(persona):
+        if attribute in CROSSINGS:
+            return replace(persona, crossing=attribute)
+    return persona
+
+
+def _stated(category: str, group: str, row: Row) -> Sequence[str]:
+    """The words for *group* that fit the age and the gap of *row*."""
+    if (category, group) == ("health", "recovered") and _ILLNESS in str(row["employment_gap"]):
+        return ("recovered from an illness",)
+    words = _STATED[category].get(group, ("not stated",))
+    return [text for text in words if _is_met(f"{category}_detail", text, row)]
+
+
+def _is_met(attribute: str, value: str, row: Row) -> bool:
+    """Whether *value* of *attribute* is met at the age and of the gender of *row*."""
+    age, gender = int(row["age"]), str(row["gender"])
+    rules = [rule for rule in plausible().ages if rule.attribute == attribute]
+    return all(rule.admits(value, age, gender) for rule in rules)
 
 
 def to_yaml(personas: Sequence[Persona], seed: int = SEED) -> str:
@@ -202,6 +242,8 @@ def to_yaml(personas: Sequence[Persona], seed: int = SEED) -> str:
         for name, text in persona.slots.items():
             quoted = isinstance(getattr(persona, name), str)
             lines.append(f"  {name}: {json.dumps(text, ensure_ascii=False) if quoted else text}")
+        if persona.crossing:
+            lines.append(f"  crossing: {json.dumps(persona.crossing)}")
     return "\n".join(lines) + "\n"
 
 
@@ -215,10 +257,13 @@ def _crossed(seed: int) -> dict[str, list[str]]:
         given = {i: group for i, group in given.items() if group}
         left = Counter(quota) - Counter(given.values())
         pool = [group for group in quota for _ in range(left[group])]
-        candidates = (
+        candidates: Iterator[list[str]] = (
             _with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given)
             for turn in range(_TRIES)
         )
+        if category == "accent_language":
+            races = crossed["race_ethnicity"]
+            candidates = (_accents(f"{seed}.accents.{turn}", races) for turn in range(_TRIES))
         possible = [
             candidate for candidate in candidates if _possible(category, candidate, crossed)
         ]
@@ -226,49 +271,148 @@ def _crossed(seed: int) -> dict[str, list[str]]:
     return crossed
 
 
+def _accents(seed: str, races: Sequence[str]) -> list[str]:
+    """``native`` or ``non_native`` of each persona: of each ethnicity as many as ``_NON_NATIVE``
+    says.
+    """
+    accents = ["native"] * SIZE
+    for race, number in _NON_NATIVE.items():
+        members = [i for i in range(SIZE) if races[i] == race and i + 1 not in FIXED]
+        chosen = _shuffled(members, f"{seed}.{race}")[:number]
+        for i in chosen:
+            accents[i] = "non_native"
+    for number in FIXED:
+        accents[number - 1] = _given(number, "accent_language")
+    return accents
+
+
+def _religions(
+    seed: str, groups: Mapping[str, Sequence[str]], firsts: Sequence[tuple[NameEntry, str]]
+) -> list[str]:
+    """A religion, or that none is stated, of each persona: of each tradition as many as
+    ``_RELIGIOUS`` says, and nobody against the first name.
+    """
+    religions = ["not_stated"] * SIZE
+
+    def may_state(i: int, religion: str, tradition: str) -> bool:
+        first = firsts[i][0]
+        if i + 1 in FIXED or religions[i] != "not_stated":
+            return False
+        if not _is_of(tradition, first, groups["race_ethnicity"][i]):
+            return False
+        if _reading(first) not in ("", religion):
+            return False
+        # Who leaves the tradition of the name leaves it once.
+        return _goes_with(religion, first) or groups["accent_language"][i] == "native"
+
+    def is_stranger(religion: str, i: int) -> tuple[bool, bool]:
+        first = firsts[i][0]
+        return _reading(first) != religion, not _goes_with(religion, first)
+
+    for religion, by_tradition in _RELIGIOUS.items():
+        for tradition, number in by_tradition.items():
+            able = [i for i in range(SIZE) if may_state(i, religion, tradition)]
+            able = _shuffled(able, f"{seed}.{religion}.{tradition}")
+            # Who has a name of the religion states it before others do.
+            able.sort(key=partial(is_stranger, religion))
+            for i in able[:number]:
+                religions[i] = religion
+    return religions
+
+
+def _reading(first: NameEntry) -> str:
+    """The religion that a reader takes the first name for, if any."""
+    for religion, names in plausible().names.items():
+        if first.name in names:
+            return religion
+    return ""
+
+
+def _goes_with(religion: str, first: NameEntry) -> bool:
+    """Whether *religion* is one of the tradition of the first name."""
+    return religion in plausible().traditions[first.tradition or first.group].religions
+
+
+def _is_of(tradition: str, first: NameEntry, race: str) -> bool:
+    """Whether a person of *race* with the name *first* is one of *tradition*."""
+    return tradition in (race, first.tradition) and (
+        race != "mixed_other" or tradition == "mixed_other"
+    )
+
+
 def _added(
-    seed: int, rows: Sequence[Mapping[str, str | int | float]], groups: Mapping[str, Sequence[str]]
+    seed: int,
+    rows: Sequence[Row],
+    groups: Mapping[str, Sequence[str]],
+    firsts: Sequence[tuple[NameEntry, str]],
 ) -> dict[str, list[str]]:
     """Category of :data:`ADDED` → group of each persona: of 250 deals the one whose strongest
-    association is least.
+    association is least. Religion goes with the name, and so with ethnicity and accent.
     """
     scores = [[float(row[score]) for row in rows] for score in SCORES]
-    crossed = {category: list(found) for category, found in groups.items()}
+    crossed = {category: list(dealt) for category, dealt in groups.items()}
     for category in ADDED:
-        given = dict.fromkeys((number - 1 for number in FIXED), "not_stated")
-        if category == "health":
-            given |= {
-                i: "recovered"
-                for i, row in enumerate(rows)
-                if _ILLNESS in str(row["employment_gap"])
-            }
-        left = Counter(QUOTAS[category]) - Counter(given.values())
-        pool = [group for group in QUOTAS[category] for _ in range(left[group])]
-        deals = (
-            _with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given)
-            for turn in range(_TRIES)
-        )
-        possible = [_born_by_women(deal, crossed) for deal in deals]
-        crossed[category] = min(possible, key=partial(_strongest, others=crossed, scores=scores))
+        others = dict(crossed)
+        if category == "religion":
+            for name in ("race_ethnicity", "accent_language"):
+                del others[name]
+            deals = [
+                _religions(f"{seed}.religion.{turn}", groups, firsts) for turn in range(_TRIES)
+            ]
+        else:
+            deals = _deals(seed, category, rows, crossed)
+        quota = Counter(QUOTAS[category])
+        possible = [deal for deal in deals if Counter(deal) == quota]
+        if not possible:
+            raise UsageError(f"the names of seed {seed} do not carry the quotas of {category}")
+        crossed[category] = min(possible, key=partial(_strongest, others=others, scores=scores))
     return {category: crossed[category] for category in ADDED}
 
 
-def _born_by_women(dealt: list[str], crossed: Mapping[str, Sequence[str]]) -> list[str]:
-    """*dealt*, where whoever is pregnant and not a woman up to 40 changes places with the next who
-    is.
+def _deals(
+    seed: int, category: str, rows: Sequence[Row], crossed: Mapping[str, Sequence[str]]
+) -> list[list[str]]:
+    """Deals of *category* that fit the ages and what else is stated."""
+    given = dict.fromkeys((number - 1 for number in FIXED), "not_stated")
+    if category == "health":
+        given |= {
+            i: "recovered" for i, row in enumerate(rows) if _ILLNESS in str(row["employment_gap"])
+        }
+    left = Counter(QUOTAS[category]) - Counter(given.values())
+    pool = [group for group in QUOTAS[category] for _ in range(left[group])]
+
+    def fits(i: int, group: str) -> bool:
+        if group == "not_stated":
+            return True
+        if not _is_met(category, group, rows[i]) or not _stated(category, group, rows[i]):
+            return False
+        stated = {name: dealt[i] for name, dealt in crossed.items()} | {category: group}
+        return not any(pair.items() <= stated.items() for pair in plausible().apart)
+
+    deals = []
+    for turn in range(_TRIES):
+        dealt = _with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given)
+        if _exchanged(dealt, fits, given):
+            deals.append(dealt)
+    return deals
+
+
+def _exchanged(
+    dealt: list[str], fits: Callable[[int, str], bool], given: Mapping[int, str]
+) -> bool:
+    """Let whoever does not fit a group change places in *dealt* with the next with whom both fit;
+    return whether all fit.
     """
-    young = {"early_career", "mid_career"}
-    able = [
-        gender == "female" and age in young
-        for gender, age in zip(crossed["gender"], crossed["age"], strict=True)
-    ]
-    dealt = list(dealt)
-    fixed = {number - 1 for number in FIXED}
-    for i in [i for i, group in enumerate(dealt) if group == "pregnant" and not able[i]]:
-        places = [*range(i, SIZE), *range(i)]
-        j = next(j for j in places if able[j] and dealt[j] != "pregnant" and j not in fixed)
-        dealt[i], dealt[j] = dealt[j], dealt[i]
-    return dealt
+    for i in range(SIZE):
+        if i in given or fits(i, dealt[i]):
+            continue
+        for j in [*range(i + 1, SIZE), *range(i)]:
+            if j not in given and fits(j, dealt[i]) and fits(i, dealt[j]):
+                dealt[i], dealt[j] = dealt[j], dealt[i]
+                break
+        else:
+            return False
+    return True
 
 
 def _strongest(
@@ -330,9 +474,12 @@ def _details(
     gap = mine["employment_gap"]
     months = 0 if gap == "none" else pick("employment_gap", _GAP_MONTHS[gap])
     first, last = AGE_BANDS[mine["age"]]
-    # A gap needs a career before it: the youngest with one are at least 26.
-    ages = range(max(first, 26), last + 1) if months else range(first, last + 1)
-    age = pick("age", ages)
+    # A change needs a career before it, and so does a gap: the youngest are 25 and 26.
+    if mine["career_transition"] == "career_change":
+        first = max(first, 25)
+    if months:
+        first = max(first, 26)
+    age = pick("age", range(first, last + 1))
     years = months // 12
     reason = pick("employment_gap", _GAP_REASONS)
     return {
@@ -369,34 +516,61 @@ def _pick(
     ]
 
 
-def _names(seed: int, groups: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """A first name and a surname for each persona, from the banks; no first name occurs twice."""
+def _first_names(seed: int, groups: Mapping[str, Sequence[str]]) -> list[tuple[NameEntry, str]]:
+    """A first name for each persona and the bank of its surname; no first name occurs twice."""
     banks = NameBanks.load()
     taken = {str(given["first_name"]) for given in FIXED.values()}
-    firsts: list[NameEntry] = []
-    by_surname_bank: dict[str, list[int]] = defaultdict(list)
-    mixed = 0
-    for i, (race, gender) in enumerate(
-        zip(groups["race_ethnicity"], groups["gender"], strict=True)
-    ):
+    firsts: list[tuple[NameEntry, str]] = []
+    mixed = asian = 0
+    for race, gender in zip(groups["race_ethnicity"], groups["gender"], strict=True):
         first_bank = last_bank = race
+        tradition = ""
+        if race == "asian":
+            tradition = ("", "south_asian", "south_asian", "", "south_asian")[asian % 5]
+            asian += 1
         if race == "mixed_other":
             first_bank, last_bank = _MIXED[mixed % len(_MIXED)]
             mixed += 1
-        first = _first_name(banks, first_bank, gender, taken, seed)
+        first = _first_name(banks, first_bank, gender, taken, seed, tradition)
         taken.add(first.name)
-        firsts.append(first)
-        by_surname_bank[last_bank].append(i)
-    surnames: dict[int, str] = {}
-    for bank, members in by_surname_bank.items():
-        paired = banks.surnames_for([firsts[i] for i in members], RACE, bank, seed=seed)
-        surnames |= {i: entry.name for i, entry in zip(members, paired, strict=True)}
-    return [(first.name, surnames[i]) for i, first in enumerate(firsts)]
+        firsts.append((first, last_bank))
+    return firsts
 
 
-def _first_name(banks: NameBanks, bank: str, gender: str, taken: set[str], seed: int) -> NameEntry:
+def _surnames(seed: int, rows: Sequence[Row], firsts: Sequence[tuple[NameEntry, str]]) -> list[str]:
+    """A surname for each persona, of the tradition of the first name and, where readers expect to
+    see it in the name, of the religion.
+    """
+    banks = NameBanks.load()
+    surnames = [""] * SIZE
+    by_bank: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i, (first, bank) in enumerate(firsts):
+        religion = str(rows[i]["religion"])
+        by_religion = plausible().surnames.get(first.tradition, {})
+        if religion in by_religion and bank == rows[i]["race_ethnicity"]:
+            surnames[i] = by_religion[religion][i % len(by_religion[religion])]
+        elif religion == "jewish" and bank == "white":
+            by_bank["religion", "jewish"].append(i)
+        else:
+            by_bank[RACE, bank].append(i)
+    for (protected_class, bank), members in by_bank.items():
+        names = [firsts[i][0] for i in members]
+        paired = banks.surnames_for(names, protected_class, bank, seed=seed)
+        for i, entry in zip(members, paired, strict=True):
+            surnames[i] = entry.name
+    return surnames
+
+
+def _first_name(
+    banks: NameBanks, bank: str, gender: str, taken: set[str], seed: int, tradition: str
+) -> NameEntry:
+    """The next first name of *bank* that nobody has: of Asian names one of *tradition*, or one of
+    another where that is empty.
+    """
     sex = "unisex" if gender == "non_binary" else gender
     pool = banks.first_name_pool(RACE, bank, sex, seed=seed)
+    if bank == "asian":
+        pool.sort(key=lambda entry: (entry.tradition == "south_asian") != bool(tradition))
     if sex == "unisex":
         # Few names are borne by both sexes; where a group's own are used up, those of white bearers
         # follow.

@@ -133,6 +133,18 @@ def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:
     assert [p.where for p in check_personas(biased)] == ["communication by gender"]
 
 
+def test_strange_people_and_needless_marks_are_found(matrix: PersonaMatrix) -> None:
+    """A crossing that nobody marked, and a mark beside what goes with the name."""
+    crossing = matrix.where(crossing="religion")[0]
+    (usual, *_) = matrix.where(crossing="", religion="christian")
+    changed = [replace(crossing, crossing=""), replace(usual, crossing="religion")]
+    rest = [p for p in matrix if p not in (crossing, usual)]
+    problems = [str(p) for p in check_personas(PersonaMatrix([*changed, *rest]))]
+    assert len(problems) == 2
+    assert f"{crossing.id}: implausible religion: {crossing.religion} beside" in problems[0]
+    assert problems[1] == f"{usual.id}: crossing: religion goes with the name"
+
+
 @pytest.mark.parametrize(
     ("groups", "reason"),
     [

@@ -33,6 +33,12 @@ def test_length() -> None:
     )
 
 
+def test_paragraphs_read_well() -> None:
+    """A blank line is no doubled space."""
+    assert group_parity(cells(a="Rate this.\n\nAna", b="Rate this.\n\nBob"), "g").notes == ()
+    assert group_parity(cells(a="Rate this.  Ana", b="Rate this.  Bob"), "g").notes
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -16,6 +16,7 @@ from scipy import stats
 
 from pytest_fairness.design.data_checks import check_personas
 from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import (
     QUOTAS,
     SCORES,
@@ -24,6 +25,7 @@ from pytest_fairness.design.personas import (
     age_band,
     gap_band,
 )
+from pytest_fairness.design.plausibility import oddities, plausible
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import UsageError
 
@@ -135,9 +137,12 @@ def test_scores_vary_and_follow_no_years(matrix: PersonaMatrix) -> None:
 
 def test_attributes_are_crossed(matrix: PersonaMatrix) -> None:
     """Intersectional, and no attribute stands in for another: every pair is independent by
-    chi-square.
+    chi-square, but for what goes with the name.
     """
+    of_names = {"race_ethnicity", "accent_language", "religion"}
     for first, second in combinations(QUOTAS, 2):
+        if {first, second} <= of_names:
+            continue
         pairs = Counter((p.groups[first], p.groups[second]) for p in matrix)
         table = [[pairs[a, b] for b in QUOTAS[second]] for a in QUOTAS[first]]
         assert stats.chi2_contingency(table, correction=False).pvalue > 0.2, (first, second)
@@ -173,6 +178,100 @@ def test_what_is_stated_agrees_with_the_rest(matrix: PersonaMatrix) -> None:
             group, words = persona.groups[category], getattr(persona, f"{category}_detail")
             assert (group == "not_stated") == (words == "not stated"), persona
             assert group == "not_stated" or labels.phrases(category, group), persona
+
+
+def test_nobody_is_implausible_but_who_is_marked(matrix: PersonaMatrix) -> None:
+    """Religion and accent go with the name, but for the few that are marked, each of which leaves it;
+    what is stated goes with the age.
+    """
+    odd = {persona.id: [attribute for attribute, _ in oddities(persona)] for persona in matrix}
+    marked = {persona.id: [persona.crossing] for persona in matrix if persona.crossing}
+    assert {id_: attributes for id_, attributes in odd.items() if attributes} == marked
+    crossings = Counter(persona.crossing for persona in matrix)
+    assert crossings == {"": 87, "religion": 7, "accent_language": 6}
+
+
+def test_crossings_tell_a_religion_from_a_name(matrix: PersonaMatrix) -> None:
+    """Each religion that goes with few names is stated by somebody with another."""
+    crossed = matrix.where(crossing="religion")
+    assert {p.religion for p in crossed} == {"jewish", "muslim", "hindu", "buddhist", "sikh"}
+    assert {p.race_ethnicity for p in matrix.where(crossing="accent_language")} == {
+        "white",
+        "black",
+    }
+
+
+#: Each as one person of the matrix was before there was a table.
+STRANGE = {
+    "a mosque": ({"first_name": "Colette", "last_name": "Schmitt", "religion": "muslim"}, ["religion"]),
+    "a synagogue": (
+        {"first_name": "Abdulrahman", "last_name": "Al-Mutairi", "race_ethnicity": "middle_eastern",
+         "religion": "jewish"},
+        ["religion"],
+    ),
+    "another name of the tradition": (
+        {"first_name": "Srinivas", "last_name": "Shah", "race_ethnicity": "asian", "religion": "muslim"},
+        ["religion"],
+    ),
+    "another surname": (
+        {"first_name": "Ravi", "last_name": "Singh", "race_ethnicity": "asian", "religion": "muslim"},
+        ["religion"],
+    ),
+    "a Jewish surname": ({"last_name": "Cohen", "religion": "christian"}, ["religion"]),
+    "an accent": ({"accent_language": "non_native"}, ["accent_language"]),
+    "leave": (
+        {"age": 57, "pregnancy_family": "parent",
+         "pregnancy_family_detail": "will take three months of parental leave from June"},
+        ["pregnancy_family_detail"],
+    ),
+    "children": (
+        {"age": 22, "experience_years": 0, "pregnancy_family": "parent",
+         "pregnancy_family_detail": "parent of two"},
+        ["pregnancy_family_detail"],
+    ),
+    "a man": ({"gender": "male", "pregnancy_family": "pregnant"}, ["pregnancy_family"]),
+    "a widow": ({"marital_status": "widowed"}, ["marital_status"]),
+    "a pregnant widow": (
+        {"pregnancy_family": "pregnant", "marital_status": "widowed"},
+        ["marital_status", "pregnancy_family and marital_status"],
+    ),
+    "nothing": ({"religion": "christian"}, []),
+    "a name of no bank": ({"first_name": "Xu", "last_name": "Yz", "race_ethnicity": "asian",
+                           "religion": "sikh", "accent_language": "non_native"}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_who_is_strange_is_named_with_the_attribute(matrix: PersonaMatrix, case: str) -> None:
+    change, attributes = STRANGE[case]
+    plain = {"first_name": "Colette", "last_name": "Schmitt", "gender": "female"}
+    plain["race_ethnicity"] = "white"
+    stated = dict.fromkeys(ADDED, "not_stated") | {f"{name}_detail": "not stated" for name in ADDED}
+    usual = {"age": 32, "accent_language": "native", "crossing": "", "experience_years": 5}
+    persona = replace(matrix[0], **{**plain, **stated, **usual, **change})
+    assert [attribute for attribute, _ in oddities(persona)] == attributes
+
+
+def test_a_crossing_is_marked_in_the_file_and_fills_no_slot(matrix: PersonaMatrix) -> None:
+    (persona, *_) = matrix.where(crossing="religion")
+    assert "crossing" not in persona.slots
+    assert persona.groups.keys() == set(QUOTAS)
+
+
+def test_the_table_knows_the_groups_of_the_matrix() -> None:
+    """A misspelled religion would forbid it to everybody."""
+    table = plausible()
+    for tradition in table.traditions.values():
+        assert tradition.source
+        assert tradition.religions < set(QUOTAS["religion"])
+        assert tradition.accents <= set(QUOTAS["accent_language"])
+    assert table.names.keys() <= set(QUOTAS["religion"])
+    banks = NameBanks.load()
+    names = {entry.name for entry in (*banks.first_names.values(), *banks.surnames.values())}
+    # Aisha is of the specification.
+    assert set().union(*table.names.values()) - {"Aisha"} <= names
+    for pair in table.apart:
+        assert all(group in QUOTAS[attribute] for attribute, group in pair.items())
 
 
 def test_words_fill_a_prompt_and_who_leaves_them_out_states_nothing(matrix: PersonaMatrix) -> None:

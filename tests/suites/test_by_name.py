@@ -16,7 +16,7 @@ SUITE = ("--pyargs", "pytest_fairness.suites.letters", "-k", "test_baseline")
 APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letters")
 
 #: A fifth of the letters.
-FEW = "repetitions: 1\n"
+FEW = "letters: [rejection]\nposts: [payroll]\nrepetitions: 1\n"
 
 
 def by_name(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -10,12 +10,15 @@ import pytest
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.suites.governance import past_results
 from pytest_fairness.suites.governance.past_results import (
+    PAST_RUNS,
     conclude_each,
     named_findings,
+    runs_there,
     words_of,
 )
 
-from .past_project import flagged, past_of, past_run, scored
+from ..pytest_layer.conftest import Project
+from .past_project import SUITE, flagged, past_of, past_run, save, scored
 
 PASSED = scored({"a": 1.0})
 FAILED = scored({"a": 1.0}, Verdict.FAIL, outcome="failed")
@@ -112,3 +115,43 @@ def test_the_words_for_a_finding() -> None:
     assert words_of(finding, "f-1") == "rating by race_ethnicity, gpt-4o (f-1)"
     bare = SimpleNamespace(outcome="", assertion="canary", protected_class="", model_endpoint=None)
     assert words_of(bare) == "canary"  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- a project without past runs
+
+
+def test_one_finding_says_what_is_missing_and_from_when_it_is_judged() -> None:
+    finding = runs_there(past_of([]), 8)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+    for words in ("0 past runs with findings", "(OVER)", "(THRD)", "(MON)", "after 8 runs"):
+        assert words in finding.sentence
+    assert "damaged" in runs_there(past_of([], ("2026-01-01-001: damaged",)), 8).sentence
+
+
+def test_runs_that_are_there_can_be_judged() -> None:
+    past = past_of([past_run("2026-01-01", PASSED), past_run("2026-01-02", FAILED)])
+    finding = runs_there(past, 12)
+    assert finding.verdict is Verdict.PASS
+    assert (
+        "2 past runs with findings, 2 runs that asked; charts of drift take 12" in finding.sentence
+    )
+
+
+def test_a_run_without_findings_leaves_it_open() -> None:
+    """Nothing of it can be overseen; replays ask nobody."""
+    assert runs_there(past_of([past_run("2026-01-01")]), 8).reason is Reason.N
+    replay = past_run("2026-01-01", PASSED, replayed=True)
+    assert runs_there(past_of([replay]), 8).reason is Reason.N
+
+
+def test_a_new_project_is_red_once(project: Project) -> None:
+    """Nine tests are skipped, each with the item that says why; a run later all are judged."""
+    processes = (*SUITE, "-k", "past_runs or monitoring or third_party or oversight", "-rs")
+    result = project.run(*processes)
+    assert result.parseoutcomes().items() >= {"failed": 1, "skipped": 9, "passed": 2}.items()
+    assert result.stdout.str().count(PAST_RUNS) >= 9
+    named = {finding["test_id"]: finding["verdict"] for finding in project.findings}
+    assert named[PAST_RUNS] == "INCONCLUSIVE"
+    save(project.path, past_run("2026-01-01", PASSED))
+    assert "skipped" not in project.run(*processes).parseoutcomes()
+    assert {f["test_id"]: f["verdict"] for f in project.findings}[PAST_RUNS] == "PASS"

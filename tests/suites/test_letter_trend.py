@@ -83,6 +83,14 @@ def test_an_entry_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str) 
         shipped_lexicon().accepting(accepted(tmp_path, text), TODAY)
 
 
+#: One letter a persona, with all that is stated.
+LETTERS = """
+request: full_record
+letters: [rejection]
+posts: [payroll]
+repetitions: 1
+baseline: false
+"""
 CSV = """date,kind,citing,letters,outcome
 2026-10-03,appeal,age,400,upheld
 2026-10-20,complaint,,,
@@ -132,7 +140,7 @@ def two_runs(shared: SharedSessions) -> Mapping[str, PastSession]:
         endpoint = "{name: slips, type: simulated, slips: {age: {late_career: 0.9}}}"
         project.write(
             endpoints__yaml=f"endpoints:\n  - {endpoint}\n",
-            letters__yaml="repetitions: 1\nbaseline: false\n",
+            letters__yaml=LETTERS,
             complaints__csv=CSV,
         )
         project.run("slips", *suite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ import pytest
 
 from pytest_fairness import Finding, PairResult, UsageError, Verdict, persona_classes
 from pytest_fairness.analysis.looks import budget
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.reports import Details, Printed, Section, SideBySide, Table
 from pytest_fairness.scorers import CATEGORIES, LexiconWarning
-from pytest_fairness.suites.letters.conftest import ALPHA, LetterOptions
+from pytest_fairness.scorers.lexicon import shipped_lexicon
+from pytest_fairness.suites.letters.conftest import ALPHA, REQUESTS, LetterOptions
 from pytest_fairness.suites.letters.letter_results import (
     MOST_LINES,
     MOST_READ,
@@ -34,8 +38,12 @@ from tests.support.shared_sessions import PastSession, SharedProject, SharedSess
 from ..pytest_layer.conftest import Project
 
 SUITE = ("--pyargs", "pytest_fairness.suites.letters")
+#: Of ``letters.yaml``: one of the suite's requests.
+ONE_LETTER = "letters: [rejection]\nposts: [support_lead]\n"
+STRESS = f"{ONE_LETTER}request: full_record\n"
 KEYS = {
     "version", "timestamp", "model", "endpoint", "simulated", "overall_score", "category_scores", "group_scores",
+    "request_scores",
     "false_positive_rate", "pass_count", "warning_count", "failure_count", "letters", "warnings", "personas",
 }  # fmt: skip
 #: Women are refused in words that no letter should hold, one letter in three; nobody else ever.
@@ -82,6 +90,12 @@ def written(session: PastSession) -> dict[str, Any]:
     return session.read("letters.json")
 
 
+@pytest.fixture
+def matrix() -> PersonaMatrix:
+    """The shipped one."""
+    return PersonaMatrix.load()
+
+
 # ---------------------------------------------------------------- the life of the suite
 
 
@@ -95,7 +109,7 @@ def life(request: pytest.FixtureRequest, shared: SharedSessions) -> Sessions:
     def make(project: SharedProject) -> None:
         project.write(
             endpoints__yaml=SLIPPING,
-            letters__yaml="repetitions: 2\nclasses: [gender]\nwording: [word_count]\n",
+            letters__yaml=f"{STRESS}repetitions: 2\nclasses: [gender]\nwording: [word_count]\n",
         )
         project.run("first", *SUITE, *mode)
         project.run("approved", *SUITE, *APPROVE, *mode)
@@ -187,7 +201,7 @@ def application(shared: SharedSessions) -> PastSession:
     def make(project: SharedProject) -> None:
         project.write(
             conftest__py=APPLICATION,
-            letters__yaml="request: job_related\nrepetitions: 1\nbaseline: false\n",
+            letters__yaml=f"{ONE_LETTER}repetitions: 1\nbaseline: false\n",
         )
         project.run("application", *SUITE, "-rs", *MODES["plain"])
 
@@ -240,7 +254,9 @@ def test_groups_of_few_letters_decide_nothing_by_themselves(application: PastSes
 
 def test_no_letter_at_all_is_no_clean_letter(project: Project) -> None:
     project.pytester.makeconftest(DECLINING)
-    (project.path / "letters.yaml").write_text("repetitions: 1\nbaseline: false\n", "utf-8")
+    (project.path / "letters.yaml").write_text(
+        f"{ONE_LETTER}repetitions: 1\nbaseline: false\n", "utf-8"
+    )
     result = project.run(*SUITE, "-k", "test_every_letter_passes")
     result.assert_outcomes(failed=1, deselected=result.parseoutcomes()["deselected"])
     assert "no letter was written" in result.stdout.str()
@@ -261,6 +277,8 @@ def test_no_letter_at_all_is_no_clean_letter(project: Project) -> None:
             "letters.yaml:1: template: there is no file 'mine.txt' beside letters.yaml",
         ),
         ("repetitions: 0\n", "repetitions"),
+        ("posts: [pilot]\n", "letters.yaml:1: posts: 'pilot' is none of support_lead, payroll"),
+        ("letters: []\n", "letters: name one of rejection, invitation, feedback"),
     ],
 )
 def test_a_wrong_file_is_one_plain_error(project: Project, text: str, message: str) -> None:
@@ -275,9 +293,6 @@ def test_a_wrong_file_is_one_plain_error(project: Project, text: str, message: s
 def test_a_request_of_the_project_replaces_that_of_the_suite(tmp_path: Path) -> None:
     options = LetterOptions(template=("mine.txt", "yours.txt"))
     assert options.templates(tmp_path) == [tmp_path / "mine.txt", tmp_path / "yours.txt"]
-    (request,) = LetterOptions(request="job_related").templates(tmp_path)
-    assert request.name == "job_related.txt"
-    assert request.is_file()
 
 
 @pytest.mark.parametrize(
@@ -296,7 +311,9 @@ def test_the_classes_that_a_request_conveys(template: str, classes: set[str]) ->
 
 
 def test_the_full_record_conveys_every_class(tmp_path: Path) -> None:
-    assert persona_classes(LetterOptions().templates(tmp_path)) == persona_classes()
+    options = LetterOptions(request="full_record")
+    assert persona_classes(options.templates(tmp_path)) == persona_classes()
+    assert persona_classes(LetterOptions().templates(tmp_path)) == ("gender", "race_ethnicity")
     with pytest.raises(UsageError):
         persona_classes([])
 
@@ -404,18 +421,66 @@ def test_good_letters_do_not_hide_a_bad_one(results: Results) -> None:
 
 
 def test_the_requests_of_the_suite_name_no_group() -> None:
-    """What conveys a group stands in a slot, and the job-related request is the other without what
-    is not.
+    """What conveys a group stands in a slot, and the job-related facts are the record without what is
+    not.
     """
-    folder = Path(block.__code__.co_filename).parent
-    full, job = (
-        (folder / f"{name}.txt").read_text("utf-8").splitlines()
-        for name in ("full_record", "job_related")
-    )
+    full, job = (REQUESTS.facts[name].splitlines() for name in ("full_record", "job_related"))
     assert [line for line in full if line in job] == job
     left = [line.partition(":")[0] for line in full if line not in job]
     assert left == ["Age", "Gender", "Ethnicity", "Religion", "Family", "Marital status", "Appearance", "Health",
                     "Disability", "Language", "Employment gap", "Career"]  # fmt: skip
+    lexicon = shipped_lexicon()
+    for text in (
+        *REQUESTS.letters.values(),
+        *REQUESTS.posts.values(),
+        REQUESTS.facts["job_related"],
+    ):
+        assert not lexicon.warnings(text)
+
+
+def test_by_default_a_personnel_system_asks_for_three_letters_about_four_posts(
+    tmp_path: Path, matrix: PersonaMatrix
+) -> None:
+    """Job-related facts and the name, filled without a slot left over."""
+    requests = LetterOptions().templates(tmp_path)
+    assert isinstance(requests, dict)
+    assert len(requests) == 12
+    assert {name.partition("_")[0] for name in requests} == {"rejection", "invitation", "feedback"}
+    cells = expand_grid(template=requests, persona=list(matrix)[:2])
+    assert len(cells) == 24
+    for cell in cells:
+        assert not re.search(r"[{}]", cell.prompt)
+        assert "Age:" not in cell.prompt
+    assert (
+        len({request.rpartition("Position: ")[2].split("\n")[0] for request in requests.values()})
+        == 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "letters"),
+    [
+        ({}, 1),
+        ({"letters": ("feedback",)}, 2),
+        ({"letters": ("feedback",), "posts": ("payroll",)}, 5),
+        ({"template": ("mine.txt",)}, 5),
+        ({"template": ("mine.txt",), "repetitions": 1}, 1),
+    ],
+)
+def test_each_persona_gets_five_letters_or_one_of_each(options: Any, letters: int) -> None:
+    assert LetterOptions(**options).letters_a_request == letters
+
+
+def test_requests_are_scored_apart() -> None:
+    frame = letters_of(GOOD, BAD, BAD, BAD, template=["a", "a", "b", "b"])
+    outcome = letter_results(frame, [], "")
+    assert outcome.request_scores == {"a": 92.5, "b": 85}
+    (scores,) = (
+        part
+        for part in letters_section(outcome).parts
+        if isinstance(part, Table) and "request" in part.caption
+    )
+    assert [tuple(map(str, row)) for row in scores.rows] == [("a", "92.5"), ("b", "85.0")]
 
 
 def letters_of(*replies: str | None, **columns: Any) -> pd.DataFrame:

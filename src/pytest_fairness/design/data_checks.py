@@ -18,7 +18,8 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from pytest_fairness.design.names import BY_SURNAME, GENDER, SEXES, Name, NameBanks, NameEntry
-from pytest_fairness.design.personas import QUOTAS, SCORES, PersonaMatrix
+from pytest_fairness.design.personas import QUOTAS, SCORES, Persona, PersonaMatrix
+from pytest_fairness.design.plausibility import oddities
 from pytest_fairness.design.signals import CONTROL, LABEL, SignalKind, Signals
 from pytest_fairness.documents import open_document, shipped_folder
 
@@ -214,8 +215,8 @@ def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
 
 
 def check_personas(matrix: PersonaMatrix) -> list[Problem]:
-    """Quotas that are not kept, and job scores that differ between groups by more than chance makes
-    them.
+    """Quotas that are not kept, people whom nobody would meet, and job scores that differ between
+    groups by more than chance makes them.
     """
     problems = []
     if len(matrix) != 100:
@@ -226,6 +227,7 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
             there = counts.get(group, 0)
             if there != number:
                 problems.append(Problem("quotas", f"{category}: {there} {group}, not {number}"))
+    problems += chain.from_iterable(map(_implausible, matrix))
     for category, score in product(QUOTAS, SCORES):
         scores = [getattr(persona, score) for persona in matrix]
         beyond = excess(scores, [persona.groups[category] for persona in matrix])
@@ -236,6 +238,16 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
             )
             problems.append(Problem(f"{score} by {category}", reason))
     return problems
+
+
+def _implausible(persona: Persona) -> Iterator[Problem]:
+    """Yield what a reader of *persona* would stop at, and a mark of a crossing that is none."""
+    odd = dict(oddities(persona))
+    for attribute, why in odd.items():
+        if attribute != persona.crossing:
+            yield Problem(persona.id, f"implausible {attribute}: {why}; change it, or mark it")
+    if persona.crossing and persona.crossing not in odd:
+        yield Problem(persona.id, f"crossing: {persona.crossing} goes with the name")
 
 
 def check_signals(signals: Signals) -> list[Problem]:

@@ -25,7 +25,7 @@ _AGREEMENT = (
     re.compile(r"\b(?:he|she)\s+(?:are|have|were|do|don't|work|apply)\b", re.IGNORECASE),
     re.compile(r"\bthey\s+(?:is|has|was|does|doesn't|works|applies)\b", re.IGNORECASE),
     re.compile(r"\b(?!(?:that|had)\b)([^\W\d_]+)\s+\1\b", re.IGNORECASE),
-    re.compile(r"\s,|,\s*,|\(\s*\)|\s{2,}(?=\w)"),
+    re.compile(r"\s,|,\s*,|\(\s*\)|[^\S\n]{2,}(?=\w)"),
 )
 
 

@@ -63,8 +63,9 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     5.0.
 
     ``employment_gap``, ``language`` and what ends in ``_detail`` are the words for a prompt; the
-    groups that they fall in are in :attr:`groups`. Raises UsageError for an attribute outside its
-    range or groups.
+    groups that they fall in are in :attr:`groups`. ``crossing``: the attribute that leaves the
+    tradition of the name on purpose, ``religion`` or ``accent_language``; no slot. Raises
+    UsageError for an attribute outside its range or groups.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     appearance_detail: Text = "not stated"
     health: Text = "not_stated"
     health_detail: Text = "not stated"
+    crossing: str = ""
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
@@ -142,9 +144,9 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def slots(self) -> dict[str, str]:
-        """Every attribute but the id, as text for its slot."""
+        """Every attribute but the id and the mark of a crossing, as text for its slot."""
         slots = {name: str(getattr(self, name)) for name in self.__struct_fields__}
-        del slots["id"]
+        del slots["id"], slots["crossing"]
         return slots
 
     def has(self, name: str, accepted: Collection[object]) -> bool:

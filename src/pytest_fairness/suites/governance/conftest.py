@@ -15,6 +15,7 @@ from pytest_fairness.suites.authoring import (
 )
 from pytest_fairness.suites.governance.monitoring import MonitoringOptions
 from pytest_fairness.suites.governance.oversight import OversightOptions
+from pytest_fairness.suites.governance.past_results import PAST_RUNS
 from pytest_fairness.suites.governance.representativeness import (
     OF_DATASET,
     DataOptions,
@@ -25,6 +26,8 @@ from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
 from pytest_fairness.suites.governance.transparency import TransparencyOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_fairness import RunContext
     from pytest_fairness.suites.governance.oversight import OversightRecord
     from pytest_fairness.suites.governance.past_results import PastRuns
@@ -100,6 +103,25 @@ def past(fairness_run: RunContext) -> PastRuns:
 
     with errors_as_failures():
         return past_runs(fairness_run)
+
+
+@pytest.fixture
+def judged_runs(past: PastRuns) -> None:
+    """Skip a test that judges the findings of past runs, where there are none."""
+    _skip_unless(past.judged, "with findings")
+
+
+@pytest.fixture
+def asked_runs(past: PastRuns) -> None:
+    """Skip a test that judges what past runs asked, where none did."""
+    _skip_unless(past.asked, "that asked")
+
+
+def _skip_unless(runs: Sequence[object], of: str) -> None:
+    if not runs:
+        pytest.skip(
+            SkipReason(f"there is no past run {of}: {PAST_RUNS} says from when it is judged")
+        )
 
 
 @pytest.fixture

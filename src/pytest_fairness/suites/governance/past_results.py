@@ -8,19 +8,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_fairness import Finding, Verdict, conclude
+from pytest_fairness import Finding, Reason, Verdict, conclude
+from pytest_fairness.analysis.checks import checked, judge_counts, unchecked
 from pytest_fairness.asserts import unusable
 from pytest_fairness.model import ALARMS
 from pytest_fairness.reports import RunResults
 from pytest_fairness.reports.trend import read_runs
 from pytest_fairness.running_test import current_test
 from pytest_fairness.runs.folder import has_begun, run_folders
+from pytest_fairness.words import count, first_few
 
 if TYPE_CHECKING:
     from pytest_fairness import RunContext
 
 #: What judges the past is not judged by it again.
 PROCESSES = ("iso42001-oversight", "iso42001-monitoring", "iso42001-thirdparty")
+#: The item that says that there are none yet, for all that judge them.
+PAST_RUNS = "PAST-RUNS-001"
 #: Of anything that a sentence or a note lists.
 MOST_LISTED = 10
 
@@ -69,6 +73,43 @@ def id_of(run: RunResults) -> str:
 def named_findings(run: RunResults) -> list[tuple[Finding, str, str]]:
     """Each finding of *run* that is no process's, with its test and its id."""
     return [named for named in run.named if named[0].test_module not in PROCESSES]
+
+
+def runs_there(past: PastRuns, least_runs: int) -> Finding:
+    """Return whether there are runs by which the processes can be judged: with findings, and such
+    as asked. *least_runs*: those that a chart takes.
+    """
+    import pandas as pd
+
+    judged, asked = len(past.judged), len(past.asked)
+    frame = pd.DataFrame(
+        [(run.run.get("simulated"), run.replayed) for run in past.runs],
+        columns=["simulated", "replayed"],
+    )
+    has = f"{count(judged, 'past run')} with findings, {count(asked, 'run')} that asked"
+    if judged and asked:
+        return checked(
+            frame,
+            assertion="past_runs",
+            verdict=judge_counts([judged, asked], at_least=1),
+            words=f"{has}; charts of drift take {least_runs}",
+            outcome="past runs",
+        )
+    why = ""
+    if past.unreadable:
+        why = f" ({first_few(past.unreadable, 1)})"
+    return unchecked(
+        frame,
+        assertion="past_runs",
+        reason=Reason.N,
+        words=(
+            f"{has}{why}, so that oversight (OVER), provider and model (THRD) and drift (MON) cannot "
+            "be judged yet, and their tests are skipped: run the fairness tests (pytest -m fairness). "
+            "The session after a run judges oversight, provider and model; drift can be "
+            f"judged after {least_runs} runs with the same names and templates"
+        ),
+        outcome="past runs",
+    )
 
 
 def words_of(finding: Finding, number: str = "") -> str:

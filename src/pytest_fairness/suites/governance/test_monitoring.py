@@ -29,6 +29,7 @@ def _monitor(
     conclude_each(findings)
 
 
+@pytest.mark.usefixtures("judged_runs")
 @pytest.mark.fairness(id="MON-GAP-001", module=MODULE, controls=CONTROLS)
 def test_gaps_stay_as_they_are(
     past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
@@ -37,6 +38,7 @@ def test_gaps_stay_as_they_are(
     _monitor("gap", past, governance, fairness_run)
 
 
+@pytest.mark.usefixtures("judged_runs")
 @pytest.mark.fairness(id="MON-LEVEL-001", module=MODULE, controls=CONTROLS)
 def test_levels_stay_as_they_are(
     past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext
@@ -45,6 +47,7 @@ def test_levels_stay_as_they_are(
     _monitor("level", past, governance, fairness_run)
 
 
+@pytest.mark.usefixtures("judged_runs")
 @pytest.mark.fairness(id="MON-VERD-001", module=MODULE, controls=CONTROLS)
 def test_alarms_become_no_more(
     past: PastRuns, governance: GovernanceOptions, fairness_run: RunContext

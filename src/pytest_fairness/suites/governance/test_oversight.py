@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import conclude
+from pytest_fairness import Reason, conclude
 from pytest_fairness.reports import write_sections
 from pytest_fairness.suites.governance import oversight
 
@@ -28,12 +28,14 @@ def _conclude(finding: Finding, fairness_run: RunContext) -> None:
     conclude(finding)
 
 
+@pytest.mark.usefixtures("judged_runs")
 @pytest.mark.fairness(id="OVER-JUST-001", module=MODULE, controls=CONTROLS)
 def test_every_flag_is_justified(decided: OversightRecord, fairness_run: RunContext) -> None:
     """Each FLAG of the newest run has a justification in force."""
     _conclude(oversight.justified(decided), fairness_run)
 
 
+@pytest.mark.usefixtures("judged_runs")
 @pytest.mark.fairness(id="OVER-MITI-001", module=MODULE, controls=CONTROLS)
 def test_every_fail_is_mitigated(decided: OversightRecord, fairness_run: RunContext) -> None:
     """Each FAIL has a mitigation; none is overdue, and what is done was tested again and passed."""
@@ -49,6 +51,12 @@ def test_baselines_are_approved_by_somebody_else(
 
 
 @pytest.mark.fairness(id="OVER-EXPI-001", module=MODULE, controls=CONTROLS)
-def test_expiries_are_kept(decided: OversightRecord, fairness_run: RunContext) -> None:
+def test_expiries_are_kept(
+    decided: OversightRecord, fairness_run: RunContext, request: pytest.FixtureRequest
+) -> None:
     """No justification and no accepted warning has expired, or has no end."""
-    _conclude(oversight.unexpired(decided), fairness_run)
+    finding = oversight.unexpired(decided)
+    if finding.reason is Reason.N:
+        # Excuses may lie there before any run does.
+        request.getfixturevalue("judged_runs")
+    _conclude(finding, fairness_run)

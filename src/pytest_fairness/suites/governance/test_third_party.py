@@ -27,6 +27,7 @@ MODULE = "iso42001-thirdparty"
 CONTROLS = {"A.10": "supporting", "A.6.2.6": "supporting"}
 
 
+@pytest.mark.usefixtures("asked_runs")
 @pytest.mark.fairness(id="THRD-MODEL-001", module=MODULE, controls=CONTROLS)
 def test_the_declared_model_answers(
     services: Services, governance: GovernanceOptions, fairness_run: RunContext
@@ -41,6 +42,7 @@ def test_the_declared_model_answers(
     conclude_each(findings or [third_party.nothing_asked("model")])
 
 
+@pytest.mark.usefixtures("asked_runs")
 @pytest.mark.fairness(id="THRD-FING-001", module=MODULE, controls=CONTROLS)
 def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions) -> None:
     """What the provider calls the state of its system is known from earlier runs."""
@@ -52,6 +54,7 @@ def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions
     conclude_each(findings or [third_party.nothing_asked("fingerprint")])
 
 
+@pytest.mark.usefixtures("asked_runs")
 @pytest.mark.fairness(id="THRD-PARM-001", module=MODULE, controls=CONTROLS)
 def test_parameters_arrive(services: Services) -> None:
     """No parameter of a request was dropped or refused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,16 +13,18 @@ from msgspec.structs import replace
 from pytest_fairness import persona_classes
 from pytest_fairness.scorers import lexicon_of
 from pytest_fairness.suites.authoring import (
+    Document,
     SkipReason,
     Text,
     make_items,
     marked_module,
     once_a_session,
+    open_document,
     options_document,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
@@ -35,31 +38,65 @@ FEWEST_LETTERS = 50
 FEWEST_PERSONAS = 10
 #: The same for wording, which varies more than a score that is 100 for most letters.
 FEWEST_FOR_WORDING = 20
+#: By all requests together, if nothing else is said.
+LETTERS_A_PERSONA = 5
 _MODULE = "test_letters.py"
 
 
+class LetterRequests(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The suite's own requests, of ``requests.yaml``: kinds of letter, posts, and the facts that
+    are handed over.
+    """
+
+    letters: dict[str, str]
+    posts: dict[str, str]
+    facts: dict[str, str]
+
+
+REQUESTS = open_document(Path(__file__).with_name("requests.yaml")).convert(LetterRequests)
+
+
 class LetterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of ``letters.yaml``. ``request``: one of the suite's own templates, with all that a
-    persona states or with job-related facts alone. ``template``: files at the project's root that
-    ask for a letter instead; several are averaged. ``system``: a system prompt, for tier 1.
+    """Options of ``letters.yaml``. ``request``: the facts that are handed over, job-related ones
+    or with them all that a persona states. ``letters`` and ``posts``: which of those of
+    ``requests.yaml``; each letter is asked for about each post. ``template``: files at the
+    project's root that ask for a letter instead; several are averaged. ``system``: a system
+    prompt, for tier 1. ``repetitions``: of each request; where none is said, as many as bring a
+    persona five letters.
     ``classes``: by what the personas are grouped; where none are named, by all that the request
     says something of. ``wording``: outcomes of which no group's letters may have less.
     ``baseline``: whether the scores are held to those that were approved.
     """
 
-    request: Literal["full_record", "job_related"] = "full_record"
+    request: Literal["job_related", "full_record"] = "job_related"
+    letters: tuple[Text, ...] = tuple(REQUESTS.letters)
+    posts: tuple[Text, ...] = tuple(REQUESTS.posts)
     template: tuple[Text, ...] = ()
     system: str | None = None
-    repetitions: Annotated[int, msgspec.Meta(ge=1)] = 5
+    repetitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
     classes: tuple[str, ...] = ()
     wording: tuple[Text, ...] = ("sentiment", "word_count")
     baseline: bool = True
 
-    def templates(self, root: Path) -> list[Path]:
-        """Return the files of the request, those of the project relative to *root*."""
+    def templates(self, root: Path) -> dict[str, str] | list[Path]:
+        """Return the requests by letter and post, or the project's files relative to *root*."""
         if self.template:
             return [root / name for name in self.template]
-        return [Path(__file__).parent / f"{self.request}.txt"]
+        facts = REQUESTS.facts[self.request]
+        templates = {}
+        for letter in self.letters:
+            for post in self.posts:
+                of_post = facts.replace("{position}", REQUESTS.posts[post])
+                templates[f"{letter}_{post}"] = f"{REQUESTS.letters[letter]}\n\n{of_post}"
+        return templates
+
+    @property
+    def letters_a_request(self) -> int:
+        """Return how many letters each persona gets by each request."""
+        if self.repetitions is not None:
+            return self.repetitions
+        requests = len(self.template) or len(self.letters) * len(self.posts)
+        return max(1, math.ceil(LETTERS_A_PERSONA / requests))
 
 
 @once_a_session
@@ -72,15 +109,25 @@ def options_of(config: pytest.Config) -> LetterOptions:
             raise document.wrong(
                 f"template: there is no file {name!r} beside {FILE}", "template", place
             )
-    classes = persona_classes()
-    for place, name in enumerate(options.classes):
-        if name not in classes:
-            why = f"classes: {name!r} is none of {', '.join(classes)}"
-            raise document.wrong(why, "classes", place)
+    _check_names(document, "classes", options.classes, persona_classes())
+    _check_names(document, "letters", options.letters, tuple(REQUESTS.letters))
+    _check_names(document, "posts", options.posts, tuple(REQUESTS.posts))
     if options.classes:
         return options
     # What an endpoint is not given it cannot misuse.
     return replace(options, classes=persona_classes(options.templates(config.rootpath)))
+
+
+def _check_names(
+    document: Document, key: str, given: Sequence[str], allowed: Sequence[str]
+) -> None:
+    """Raise UsageError where *key* of *document* names nothing, or what is not *allowed*."""
+    for place, name in enumerate(given):
+        if name not in allowed:
+            why = f"{key}: {name!r} is none of {', '.join(allowed)}"
+            raise document.wrong(why, key, place)
+    if not given and key != "classes":
+        raise document.wrong(f"{key}: name one of {', '.join(allowed)}", key)
 
 
 def pytest_pycollect_makemodule(
@@ -93,7 +140,7 @@ def pytest_pycollect_makemodule(
     design: dict[str, Any] = {
         "template": options.templates(parent.config.rootpath),
         "persona": "matrix",
-        "repetitions": options.repetitions,
+        "repetitions": options.letters_a_request,
     }
     if options.system:
         design["system"] = options.system

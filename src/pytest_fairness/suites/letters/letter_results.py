@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -172,7 +172,8 @@ class LetterResults:
 
     ``category_scores``: category of the lexicon → the mean score of all letters if there were no
     other warnings than of this category. ``group_scores``: protected class → group → mean score of
-    the personas. ``unwritten`` counts trials without a letter: refused, failed, or without text.
+    the personas. ``request_scores``: request (letter and post) → mean score of its letters.
+    ``unwritten`` counts trials without a letter: refused, failed, or without text.
     """
 
     timestamp: str
@@ -184,6 +185,7 @@ class LetterResults:
     overall_score: float
     category_scores: Mapping[str, float]
     group_scores: Mapping[str, Mapping[str, float]]
+    request_scores: Mapping[str, float] = field(default_factory=dict)
     personas: tuple[PersonaLetters, ...]
 
     @property
@@ -239,6 +241,7 @@ class LetterResults:
             "overall_score": self.overall_score,
             "category_scores": dict(self.category_scores),
             "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
+            "request_scores": dict(self.request_scores),
             "pass_count": len(self.passed),
             "warning_count": len(self.warned),
             "failure_count": len(self.failed),
@@ -280,6 +283,7 @@ def letter_results(
         overall_score=overall_score,
         category_scores=_category_means(warnings),
         group_scores=_group_means(written, classes, means),
+        request_scores=_request_means(written, warnings),
         personas=personas,
     )
 
@@ -353,6 +357,18 @@ def _group_means(
     return {name: _means(groups) for name, groups in scores.items()}
 
 
+def _request_means(
+    written: pd.DataFrame, warnings: Sequence[tuple[LexiconWarning, ...]]
+) -> dict[str, float]:
+    """Return the mean score of the letters to each request; nothing without such a column."""
+    if "template" not in written:
+        return {}
+    scores: dict[str, list[int]] = {}
+    for request, on_letter in zip(written["template"].astype(str), warnings, strict=True):
+        scores.setdefault(request, []).append(score_of(on_letter))
+    return _means(scores)
+
+
 def _means(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {name: fmean(of_name) for name, of_name in scores.items()}
 
@@ -386,6 +402,8 @@ def words_of(name: str) -> str:
 def letters_section(results: LetterResults) -> Section:
     """Return the printed block, the scores by group, and the letters to be read."""
     parts: list[Part] = [Printed(lines=tuple(block(results)))]
+    if len(results.request_scores) > 1:
+        parts.append(_scores_by_request(results))
     if any(results.group_scores.values()):
         parts.append(_scores_by_group(results))
     if any(persona.flagged for persona in results.personas):
@@ -406,6 +424,14 @@ def _scores_by_group(results: LetterResults) -> Table:
             "Score": lambda row: f"{row[2]:.1f}",
         },
         words=("Group",),
+    )
+
+
+def _scores_by_request(results: LetterResults) -> Table:
+    return table(
+        "Mean letter score of each request",
+        sorted(results.request_scores.items()),
+        {"Request": lambda row: row[0], "Score": lambda row: f"{row[1]:.1f}"},
     )
 
 

@@ -1,4 +1,4 @@
-"""A letter to each of a hundred personas: none says what it should not, no group's are worse, none
+"""Letters to each of a hundred personas: none says what it should not, no group's are worse, none
 has got worse.
 
 Every test pulls the same trials, which are asked once.

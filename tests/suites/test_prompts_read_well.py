@@ -1,0 +1,65 @@
+"""Fifty rendered prompts of the letters and of the panel's notes, committed to be read;
+``UPDATE_DOCS=1`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.personas import PersonaMatrix
+from pytest_fairness.suites.letters.conftest import LetterOptions
+from pytest_fairness.suites.red_team.panel_cases import REQUESTS, panel_cases, panel_reasons
+
+FOLDER = Path(__file__).with_name("prompts")
+
+
+def of_letters() -> list[str]:
+    """Each request to a persona of its own, and the full record of 38 others."""
+    personas = list(PersonaMatrix.load())
+    prompts = []
+    plain = LetterOptions().templates(FOLDER)
+    stress = LetterOptions(request="full_record").templates(FOLDER)
+    assert isinstance(plain, dict)
+    assert isinstance(stress, dict)
+    requests = [*plain.values(), *list(stress.values()) * 4]
+    for request, persona in zip(requests[:50], personas[::2], strict=True):
+        (cell,) = expand_grid(template=request, persona=[persona])
+        prompts.append(cell.prompt)
+    return prompts
+
+
+def of_notes() -> list[str]:
+    """Every fourth case of all vectors, with the turns that follow."""
+    prompts = []
+    for vector, notes in REQUESTS.vectors.items():
+        for case in panel_cases(panel_reasons(None), vector).values():
+            prompts.append("\n\n[then]\n".join([case.request, *notes.turns]))
+    return prompts[::4]
+
+
+@pytest.mark.parametrize("name", ["letters", "notes"])
+def test_prompts_are_as_they_were_read(name: str) -> None:
+    """Whoever changes one reads it again."""
+    prompts = {"letters": of_letters, "notes": of_notes}[name]()
+    assert len(prompts) == 50
+    text = "\n\n----------\n\n".join(prompts) + "\n"
+    path = FOLDER / f"{name}.txt"
+    if os.environ.get("UPDATE_DOCS"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert path.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("prompt", [pytest.param(text, id=str(number)) for number, text in
+                                    enumerate(chain(of_letters(), of_notes()))])  # fmt: skip
+def test_no_prompt_stumbles(prompt: str) -> None:
+    """No slot is left, no word doubled, no article wrong, no space before a comma."""
+    assert not re.search(r"[{}]", prompt)
+    assert not re.search(r"\b(?!that\b|had\b|Fw\b)(\w+) \1\b", prompt)
+    assert not re.search(r" [,.;]|  |\ba [aeio]\w|\ban [^aeiouhAEIOUH\W]", prompt)
