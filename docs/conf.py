@@ -44,6 +44,7 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 # Names of types in signatures are not all public, and link nowhere then.
 nitpicky = False
+smartquotes = False  # options and JSON stand as they are typed
 # A block with "…" or a placeholder in it is no whole programme: it is shown without colours. Types in
 # signatures are short names, which several classes may have as attributes.
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]

@@ -19,9 +19,19 @@ def _parts(cell: Mapping[str, Any]) -> Iterator[str]:
     if cell["cell_type"] == "markdown":
         yield source
         return
-    yield f"```python\n{source}\n```"
+    yield _code(source)
     for output in cell["outputs"]:
         yield _output(output)
+
+
+def _code(source: str) -> str:
+    """A cell of code: a command for the shell, a file that is written, or Python."""
+    if source.startswith("!"):
+        return f"```sh\n{source.removeprefix('!')}\n```"
+    if source.startswith("%%writefile "):
+        first, _, rest = source.partition("\n")
+        source = f"# {first.removeprefix('%%writefile ')}\n{rest}"
+    return f"```python\n{source}\n```"
 
 
 def _output(output: Mapping[str, Any]) -> str:

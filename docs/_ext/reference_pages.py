@@ -47,70 +47,63 @@ def _code(text: object) -> str:
 
 
 def options() -> str:
-    """Every option of the command line and every ini value."""
-    return "\n".join(
-        [
-            "# Options and ini values",
-            "",
-            "An option is typed after `pytest`. An ini value stands in the table `[tool.pytest]` of "
-            "`pyproject.toml` or in `pytest.ini`, or is set for one session with `-o`. Where both "
-            "are given, the command line wins. [Runs and reports](../runs.md#options) says what "
-            "paths are relative to.",
-            "",
-            "## Command line",
-            "",
-            table(
-                ("option", "value", "default", "ini value", "meaning"),
-                (
-                    (
-                        _code(option.flag),
-                        _value(option),
-                        _default(option),
-                        _ini(option),
-                        option.help,
-                    )
-                    for option in OPTIONS
-                    if option.flag is not None
-                ),
-            ),
-            "## Ini values without an option",
-            "",
-            table(
-                ("ini value", "value", "default", "meaning"),
-                (
-                    (_ini(option), _value(option), _default(option), option.help)
-                    for option in OPTIONS
-                    if option.flag is None
-                ),
-            ),
-            "## Options of the command line alone",
-            "",
-            "An option that approves baselines is read from the command line alone: "
-            + ", ".join(_code(option.flag) for option in OPTIONS if option.where == "approval")
-            + ". The session ends with an error where a file sets it.",
-            "",
-        ]
-    )
+    """Every option of the command line and every ini value, each under a heading to link to."""
+    lines = [
+        "# Options and ini values",
+        "",
+        "An option is typed after `pytest`. An ini value stands in the table `[tool.pytest]` of "
+        "`pyproject.toml` or in `pytest.ini`, or is set for one session with `-o`. Where both are "
+        "given, the command line wins. [Runs and reports](../runs.md#options) says what paths are "
+        "relative to.",
+        "",
+        "## Command line",
+        "",
+    ]
+    for option in OPTIONS:
+        if option.flag is not None:
+            lines += [
+                f"### `{option.flag}`",
+                "",
+                _sentence(_text(option.help)),
+                "",
+                _facts(option),
+                "",
+            ]
+    lines += ["## Ini values without an option", ""]
+    for option in OPTIONS:
+        if option.flag is None:
+            lines += [
+                f"### `{option.ini}`",
+                "",
+                _sentence(_text(option.help)),
+                "",
+                _facts(option),
+                "",
+            ]
+    return "\n".join(lines)
 
 
-def _value(option: Option) -> str:
-    if option.read is bool:
-        return "switch"
-    return _code(option.field.upper())
+def _facts(option: Option) -> str:
+    """What *option* takes, what holds without it, and where else it is set."""
+    value = "none"
+    if option.read is not bool:
+        value = _code(option.field.upper())
+    facts = [f"Value: {value}", f"default: {_default(option)}"]
+    if option.where == "approval":
+        facts += ["the command line alone: the session ends with an error where a file sets it"]
+    elif option.where == "typed":
+        facts += ["the command line alone"]
+    elif option.flag is not None:
+        facts += [f"ini value: `{option.ini}`"]
+    return "; ".join(facts) + "."
 
 
 def _default(option: Option) -> str:
     if isinstance(option.default, bool):
         return "off"
     if option.default in (None, ""):
-        return "–"
+        return "none"
     return _code(option.default)
-
-
-def _ini(option: Option) -> str:
-    if option.ini is None:
-        return "–"
-    return _code(option.ini)
 
 
 # ---------------------------------------------------------------- commands

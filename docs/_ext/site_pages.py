@@ -3,6 +3,7 @@
 - The reference is made from the code before Sphinx reads (``reference_pages.py``).
 - The sidebar is the lists of links in ``index.md``, so that the page is readable on a forge, too.
 - A link to a file outside ``docs/`` leads to the repository.
+- A long table of figures is folded.
 - The notebook is shown as a page, ``reference/notebook.md``.
 - ``llms.txt``, ``llms-full.txt`` and the Markdown of each page stand beside the HTML.
 """
@@ -25,6 +26,10 @@ from sphinx.util.typing import ExtensionMetadata
 
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _PAGE = re.compile(r"^- \[[^\]]+\]\(([\w/-]+)\.(?:md|ipynb)\)", re.MULTILINE)
+#: Tables of more lines than this are folded on the pages of figures.
+LONG = 20
+FIGURES = ("calibration", "reliability")
+_TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 _TREE = """
 ```{{toctree}}
 :hidden:
@@ -94,11 +99,13 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def add_sidebar(app: Sphinx, name: str, source: list[str]) -> None:
-    """Give the first page and the index of decisions their pages for the sidebar; a link to the
-    notebook leads to its page.
+def prepare(app: Sphinx, name: str, source: list[str]) -> None:
+    """Give the first page and the index of decisions their pages for the sidebar, fold figures, and
+    lead links to the notebook to its page.
     """
     source[0] = source[0].replace("](notebook.ipynb)", "](reference/notebook.md)")
+    if name in FIGURES:
+        source[0] = _TABLE.sub(_folded, source[0])
     if name == "decisions/README":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"
     if name != "index":
@@ -111,6 +118,14 @@ def add_sidebar(app: Sphinx, name: str, source: list[str]) -> None:
             made = [f"reference/{page}" for page in reference_pages.pages()]
         if made + pages:
             source[0] += _TREE.format(caption=caption, pages="\n".join(made + pages))
+
+
+def _folded(match: re.Match[str]) -> str:
+    """A long table behind a line to click on."""
+    rows = match[0].count("\n") - 2
+    if rows <= LONG:
+        return match[0]
+    return f"<details><summary>The {rows} rows</summary>\n\n{match[0]}\n</details>\n\n"
 
 
 def reference_links(app: Sphinx) -> str:
@@ -161,7 +176,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("repository", "", "env")
     app.add_transform(LinksOutside)
     app.connect("builder-inited", write_reference)
-    app.connect("source-read", add_sidebar)
+    app.connect("source-read", prepare)
     app.connect("autodoc-process-signature", hide_private)
     app.connect("build-finished", write_llms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
