@@ -24,8 +24,8 @@ from pytest_fairness.pytest_layer import hookspecs, markers
 from pytest_fairness.pytest_layer.options import OPTIONS, Option
 
 DOCS = Path(__file__).parents[1]
-#: Where the meaning of a marker's arguments stands.
-_ARGUMENTS = {"fairness_grid": "grids", "fairness_pairs": "designs", "fairness": "verdicts"}
+#: The pages that say what the arguments of a marker mean.
+_ARGUMENTS = {"fairness_grid": ("grids",), "fairness_pairs": ("designs", "grids")}
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -177,13 +177,36 @@ def marker_page() -> str:
         name, _, rest = description.partition("(")
         about = rest.rpartition("): ")[2]
         lines += [f"## `@pytest.mark.{name}`", "", _sentence(about), ""]
+        pages = _ARGUMENTS.get(name, ())
+        meanings: dict[str, str] = {}
+        for page in reversed(pages):
+            meanings |= _meanings(page)
         rows = []
         for parameter in markers.signature_of(name).parameters.values():
-            rows.append((_argument(parameter), _annotation(parameter), _standard(parameter)))
-        lines += [table(("argument", "type", "default"), rows)]
-        page = _ARGUMENTS[name]
-        lines += [f"What the arguments mean: [{_title(page)}](../{page}.md).", ""]
+            row = [_argument(parameter), _annotation(parameter), _standard(parameter)]
+            if pages:
+                row.append(meanings.get(parameter.name, "–"))
+            rows.append(row)
+        head = ["argument", "type", "default", "meaning"]
+        lines += [table(head[: len(rows[0])], rows)]
+        if pages:
+            linked = ", ".join(f"[{_title(page)}](../{page}.md)" for page in pages)
+            lines += [f"With examples: {linked}.", ""]
     return "\n".join(lines)
+
+
+def _meanings(page: str) -> dict[str, str]:
+    """What the table of arguments in *page* says of each, its links as seen from the reference."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    (rows,) = re.findall(
+        r"^\| argument \| what it takes .*\n\|---.*\n((?:\|.*\n)+)", text, re.MULTILINE
+    )
+    said = {}
+    for names, meaning in re.findall(r"^\| (.+?) \| (.+) \| .+? \|$", rows, re.MULTILINE):
+        here = re.sub(r"\]\((?=#)", f"]({page}.md", meaning).removesuffix(": see below")
+        for name in re.findall(r"`(\w+)`", names):
+            said[name] = re.sub(r"\]\((?=\w+\.md)", "](../", here)
+    return said
 
 
 def _argument(parameter: inspect.Parameter) -> str:

@@ -160,6 +160,18 @@ def hide_private(*event: Any) -> tuple[str | None, str | None]:
     return signature, returned
 
 
+def keep_sentences(*event: Any) -> None:
+    """Join the docstring of a property that napoleon has cut at its first colon, as one that begins
+    with a type. What is documented is the second of what Sphinx gives, its lines the last.
+    """
+    what, lines = event[1], event[-1]
+    types = [line for line in lines if line.startswith(":type:")]
+    if what == "property" and types:
+        rest = [line for line in lines if line not in types]
+        rest[0] = f"{types[0].removeprefix(':type:').strip()}: {rest[0]}"
+        lines[:] = rest
+
+
 def write_llms(app: Sphinx, exception: Exception | None) -> None:
     """Write what coding agents read, beside the HTML."""
     if exception is None and app.builder.format == "html":
@@ -178,5 +190,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("builder-inited", write_reference)
     app.connect("source-read", prepare)
     app.connect("autodoc-process-signature", hide_private)
+    app.connect("autodoc-process-docstring", keep_sentences, priority=900)  # after napoleon
     app.connect("build-finished", write_llms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
