@@ -417,7 +417,7 @@ def public_names() -> dict[str, dict[str, str]]:
 def api_page(module: str, names: Mapping[str, str]) -> str:
     """The public names of *module*, documented by autodoc."""
     lines = [
-        f"# `{module}`",
+        f"# {module}",
         "",
         f"[What is public](../public.md) lists these {len(names)} names.",
         "",
@@ -427,13 +427,21 @@ def api_page(module: str, names: Mapping[str, str]) -> str:
         lines += [f"## {name}", "", _sentence(about), ""]
         if about.startswith("the same as "):
             continue
-        lines += ["```{eval-rst}", *_directive(f"{module}.{name}", getattr(there, name)), "```", ""]
+        lines += [
+            "```{eval-rst}",
+            *_directive(f"{module}.{name}", getattr(there, name), about),
+            "```",
+            "",
+        ]
     return "\n".join(lines)
 
 
-def _directive(path: str, value: object) -> list[str]:
+def _directive(path: str, value: object, about: str) -> list[str]:
+    """How autodoc documents *value*; of a class the members that *about* calls public, or all."""
     if isinstance(value, type):
-        return [f".. autoclass:: {path}", "   :members:", "   :undoc-members:"]
+        public = re.findall(r"`(\w+)", about.partition("public are ")[2])
+        members = f"   :members: {', '.join(public)}".rstrip()
+        return [f".. autoclass:: {path}", members, "   :undoc-members:"]
     if inspect.isfunction(value):
         return [f".. autofunction:: {path}"]
     if isinstance(value, str | int | float | bool):
