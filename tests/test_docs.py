@@ -24,6 +24,8 @@ LINKED = [*PAGES, *sorted(DOCS.glob("decisions/*.md")), *sorted(ROOT.glob("examp
 RUN = [
     DOCS / f"{name}.md"
     for name in (
+        "tutorial",
+        "agents",
         "audit",
         "verdicts",
         "grids",

@@ -47,16 +47,16 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:  # type: ignore[empty
 
         class Echo:
             type, simulated, supports_system_prompt = "echo", False, True
-            price = Price(input_per_million=0, output_per_million=0)     # None: unknown
+            price = Price(input_per_million=0, output_per_million=0)  # None: unknown
 
-            def __init__(self, config):                                  # a ThirdPartyConfig
+            def __init__(self, config):  # a ThirdPartyConfig
                 self.name, self.default_parameters = config.name, config.default_parameters
 
-            def identity(self):                                          # what changes the answers,
-                and no secret return {"type": self.type}
+            def identity(self):  # what changes the answers, and no secret
+                return {"type": self.type}
 
-            async def ask(self, request):                                # one attempt; AttemptError
-                where none came return Reply(text=request.messages[-1].content)
+            async def ask(self, request):  # one attempt; AttemptError where none came
+                return Reply(text=request.messages[-1].content)
 
             async def aclose(self):
                 pass
