@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -96,9 +98,9 @@ def test_every_public_name_is_documented(reference: ModuleType, pages: dict[str,
 def test_links_of_the_reference_lead_somewhere(pages: dict[str, str]) -> None:
     for name, page in pages.items():
         files = [link.partition("#")[0] for link in links(page)]
-        assert not [file for file in files if file and not (DOCS / "reference" / file).exists()], (
-            name
-        )
+        # The folder of the reference is there only once the site was built.
+        places = [Path(os.path.normpath(DOCS / "reference" / file)) for file in files if file]
+        assert not [place for place in places if not place.exists()], name
 
 
 def test_every_page_stands_once_on_the_first() -> None:

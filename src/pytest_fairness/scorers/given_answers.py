@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_fairness.scorers.text import LONGEST
@@ -21,8 +21,15 @@ _ENDS_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning|scratchpad)>", re.
 #: Whatever marks an answer: bold, quotes, backticks, brackets, a full stop.
 _AROUND = " \t\r*_`\"'“”„«»()[].!"
 _LINE = re.compile(
-    r"^[ \t>*_`#\"'•-]{0,20}(?:answer|antwort)[ \t*_`\"']{0,5}[:：=](?P<answer>[^\n]{0,300})$",
+    r"^[ \t>*_`#\"'•-]{0,20}(?:answer|antwort|respuesta|r[ée]ponse)[ \t\xa0*_`\"']{0,5}[:：=](?P<answer>[^\n]{0,300})$",
     re.IGNORECASE | re.MULTILINE,
+)
+#: A line that says its key twice, and the tokens by which a model ends a reply.
+_KEY_AGAIN = re.compile(r"^(?:answer|antwort)[ \t]{0,5}:", re.IGNORECASE)
+_END_TOKEN = re.compile(r"<\|[a-z_]{1,20}\|>$")
+_ANGLES = re.compile(r"^<([^<>|]{1,60})>$")
+_OUT_OF = re.compile(
+    r"^(?P<answer>\d{1,4}) ?(?:/|out of|of|von|sur|de) ?(?P<top>\d{1,4})$", re.IGNORECASE
 )
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 #: Objects that are looked for in one reply: braces in prose are soon more.
@@ -81,10 +88,19 @@ def last_line(reply: str) -> str | None:
     """
     answer = None
     for match in _LINE.finditer(reply[-LONGEST:]):
-        text = match["answer"].strip(_AROUND)
+        text = _END_TOKEN.sub("", match["answer"].strip(_AROUND))
+        text = _KEY_AGAIN.sub("", text).strip(_AROUND)
+        angles = _ANGLES.match(text)
+        if angles and not _lists_several(angles[1]):
+            text = angles[1].strip(_AROUND)
         if not text.startswith("<"):
             answer = text
     return answer
+
+
+def _lists_several(text: str) -> bool:
+    """Return whether *text* repeats a list of what may be answered."""
+    return any(sign in text for sign in ",/…") or " or " in text or "one of" in text
 
 
 def _settled(reply: str) -> str:
@@ -104,14 +120,24 @@ def _value(fields: Mapping[str, Any], key: str | None) -> Any:
 
 
 def _one_of(value: Any, answers: Sequence[str]) -> str | None:
-    """Return which of *answers* the *value* is, in any case; None where it is none, or no text or
-    number.
+    """Return which of *answers* the *value* is, in any case, with or without how far their scale
+    goes (``7/10``); None where it is none, or no text or number.
     """
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
-    text = str(value).strip(_AROUND)
-    by_words = {answer.casefold(): answer for answer in answers or (text,)}
-    return by_words.get(text.casefold()) or None
+    text = str(value).strip(_AROUND).casefold()
+    by_words = {answer.casefold(): answer for answer in answers or (str(value).strip(_AROUND),)}
+    out_of = _OUT_OF.match(text)
+    if out_of and _is_top(out_of["top"], answers):
+        text = out_of["answer"]
+    return by_words.get(text) or None
+
+
+def _is_top(number: str, answers: Collection[str]) -> bool:
+    """Return whether *number* is the highest of *answers*, which are numbers."""
+    if not answers or not all(answer.isdecimal() for answer in answers):
+        return False
+    return int(number) == max(map(int, answers))
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,71 @@
+"""Answer lines of 200 replies whose author did not know the readers: in the wrong case, quoted,
+doubled, missing, after a change of mind, in German, French and Spanish.
+
+At first sight 123 of the 197 that a design could ask for were read, 36 unread and none wrong. Scales (``7/10``), a key in French or
+Spanish or said twice, an answer in angle brackets and the tokens that end a reply were added then, so
+that what is read since is no figure of fresh texts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pytest_fairness.scorers.given_answers import DECLINED, given_answer
+
+FILE = Path(__file__).parents[1] / "data" / "replies_lines.yaml"
+#: No design asks for a range of more numbers: two replies have one.
+LONGEST_RANGE = 101
+
+
+@cache
+def entries() -> list[dict[str, Any]]:
+    whole = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return [entry for entry in whole if len(answers_of(entry)) <= LONGEST_RANGE]
+
+
+def answers_of(entry: dict[str, Any]) -> list[str]:
+    options = entry["options"]
+    if isinstance(options, dict):
+        low, high = options["range"]
+        return list(map(str, range(low, high + 1)))
+    return options
+
+
+def outcome(entry: dict[str, Any]) -> str:
+    given = given_answer(entry["reply"], None, answers_of(entry))
+    answer = given and given.text
+    if given and given.declined:
+        answer = DECLINED
+    if answer is None:
+        return "none" if entry["label"] is None else "unread"
+    return "right" if answer == str(entry["label"]) else "wrong"
+
+
+def test_none_is_read_wrongly() -> None:
+    assert Counter(map(outcome, entries())) == {"right": 138, "none": 38, "unread": 21}
+
+
+@pytest.mark.parametrize(
+    ("line", "answers", "expected"),
+    [
+        ("ANSWER: 7/10", range(1, 11), "7"),
+        ("ANTWORT: 7 von 10", range(1, 11), "7"),
+        ("Réponse : 6 sur 10.", range(1, 11), "6"),
+        ("ANSWER: 7/20", range(1, 11), None),
+        ("ANSWER: 4/5", range(1, 11), None),
+        ("ANSWER: ANSWER: 4", range(1, 6), "4"),
+        ("ANSWER: <4>", range(1, 6), "4"),
+        ("ANSWER: <one of 1, 2, 3, 4, 5>", range(1, 6), None),
+        ("ANSWER: <1/2/3>", range(1, 6), None),
+        ("ANSWER: 3<|end|>", range(1, 6), "3"),
+    ],
+)
+def test_how_a_line_may_say_a_number(line: str, answers: range, expected: str | None) -> None:
+    given = given_answer(line, None, list(map(str, answers)))
+    assert (given and given.text) == expected
