@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.counts import as_rows, countable, needs_rows
 from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
     Family,
@@ -74,7 +75,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, Ints, row_name
+from pytest_fairness.statistics.arrays import ROWS, Bools, Ints, row_name
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -96,7 +97,7 @@ MOST_BLOCK_EFFECTS = 2_000
 
 
 def analyze_disparity(
-    frame: pd.DataFrame,
+    frame: Any,
     outcome: str | Callable[..., Any] | Sequence[str | Callable[..., Any]],
     by: str | Sequence[str],
     *,
@@ -118,7 +119,8 @@ def analyze_disparity(
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
     Args:
-        frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
+        frame: one row a trial; or a table of polars, pyarrow or DuckDB, the path of Parquet or CSV
+            files, or :class:`~pytest_fairness.Counts`. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
             ``last_name`` columns are read if present.
         outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
             several, of which it reports each; here that is ``analyze_outcomes``.
@@ -157,7 +159,13 @@ def analyze_disparity(
     columns = as_columns(by)
     check_level(alpha, correction)
     _check_least_difference(min_raw_diff, min_raw_ratio)
+    frame = countable(frame, outcome, columns, cluster, block)
+    if labels is not None or needs_rows(frame, outcome):
+        frame = as_rows(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
+    if reading.values.kind not in RATES and ROWS in frame.columns:
+        frame = as_rows(frame)
+        reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(

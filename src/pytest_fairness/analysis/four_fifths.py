@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pytest_fairness import model
+from pytest_fairness.analysis.counts import as_rows, countable, needs_rows
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.looks import Look
@@ -73,7 +74,7 @@ HIGHEST = "highest"
 
 
 def analyze_four_fifths(
-    frame: pd.DataFrame,
+    frame: Any,
     outcome: str | Callable[..., Any],
     by: str | Sequence[str],
     *,
@@ -121,6 +122,9 @@ def analyze_four_fifths(
         raise UsageError(
             f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
         )
+    frame = countable(frame, outcome, columns, cluster, block)
+    if needs_rows(frame, outcome):
+        frame = as_rows(frame)
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = reference
     if reference == HIGHEST:
