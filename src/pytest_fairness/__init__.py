@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_fairness.analysis.arm_contrast import analyze_arms
     from pytest_fairness.analysis.baseline import compare_baseline
+    from pytest_fairness.analysis.counts import Counts, counts_of
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
@@ -70,6 +71,7 @@ __all__ = [
     "AnsweredCell",
     "Arm",
     "Ask",
+    "Counts",
     "FairnessError",
     "FairnessFailure",
     "Finding",
@@ -104,6 +106,7 @@ __all__ = [
     "compare_baseline",
     "compare_runs",
     "conclude",
+    "counts_of",
     "fairness",
     "fairness_grid",
     "fairness_pairs",
@@ -123,6 +126,7 @@ _HOME = {
     "AnsweredCell": "trials_frame",
     "Arm": "design.arms",
     "Ask": "model",
+    "Counts": "analysis.counts",
     "FairnessError": "errors",
     "Finding": "model",
     "FrameError": "errors",
@@ -149,6 +153,7 @@ _HOME = {
     "analyze_words": "analysis.word_use",
     "compare_baseline": "analysis.baseline",
     "compare_runs": "reports.run_comparison",
+    "counts_of": "analysis.counts",
     "fairness": "pytest_layer.markers",
     "fairness_grid": "pytest_layer.markers",
     "fairness_pairs": "pytest_layer.markers",

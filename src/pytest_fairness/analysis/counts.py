@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ def counts_of(
             raise FrameError(f"the table has no column {name!r}{mend}; it has {columns}")
     keys = [*wanted, *(name for name in _READ if name in columns and name not in wanted)]
     counted = _counted(source, keys, counts=ROWS in columns)
+    if _is_csv(table) and _has_engine():
+        counted = _typed(counted)
     if not len(counted):
         raise FrameError("the table has no rows: there is nothing to compare")
     return Counts(
@@ -103,7 +106,7 @@ def counts_of(
 def sql_of(table: str, columns: Sequence[str]) -> str:
     """Return the SQL that reduces *table* to counts of *columns*."""
     names = ", ".join(_quoted(name) for name in columns)
-    return f"SELECT {names}, COUNT(*) AS {ROWS}\nFROM {table}\nGROUP BY {names}"  # noqa: S608
+    return f"SELECT {names}, COUNT(*) AS {ROWS}\nFROM {table}\nGROUP BY {names}"
 
 
 def countable(
@@ -119,13 +122,24 @@ def countable(
     if isinstance(table, pd.DataFrame):
         return table
     source = _opened(table)
+    if isinstance(source, pd.DataFrame):
+        return source
     columns = _columns(source)
+    if ROWS in columns:
+        return counts_of(table, outcome, by, cluster=cluster, block=block).table
     trials = _OF_TRIALS & set(columns)
     if trials or not isinstance(outcome, str) or outcome not in columns:
-        return _whole(source)
+        return as_rows(table)
     if block is not None and block not in columns and block == "template":
         block = None
-    return counts_of(source, outcome, by, cluster=cluster, block=block).table
+    return counts_of(table, outcome, by, cluster=cluster, block=block).table
+
+
+def columns_of(path: str) -> list[str]:
+    """Return the names of the columns of the files at *path*. Raises UsageError for what cannot be
+    read.
+    """
+    return _columns(_opened(path))
 
 
 def as_rows(table: Any) -> Any:
@@ -135,8 +149,25 @@ def as_rows(table: Any) -> Any:
     if isinstance(table, Counts):
         table = table.table
     if not isinstance(table, pd.DataFrame):
-        table = _whole(_opened(table))
+        table = _whole(table)
     return every_row(table)
+
+
+def _whole(table: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    source = _opened(table)
+    if isinstance(source, pd.DataFrame):
+        return source
+    whole = _pandas(_narwhals().from_native(source))
+    if _is_csv(table):
+        return _typed(whole)
+    return whole
+
+
+def _has_engine() -> bool:
+    """Return whether files are read by DuckDB, which gives the cells of a CSV file as texts."""
+    return bool(find_spec("duckdb") and find_spec("narwhals"))
 
 
 def needs_rows(frame: pd.DataFrame, outcome: Any) -> bool:
@@ -170,6 +201,7 @@ def opened_file(path: str) -> Any:
     """
     try:
         import duckdb
+        import narwhals  # noqa: F401 - both or neither
     except ImportError:
         return _by_pandas(path)
     literal = "'" + path.replace("'", "''") + "'"
@@ -199,6 +231,10 @@ def _by_pandas(path: str) -> Any:
 
 def _columns(source: Any) -> list[str]:
     """Return the names of the columns of *source*."""
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return list(map(str, source.columns))
     frame = _narwhals().from_native(source)
     return list(map(str, frame.collect_schema().names()))
 
@@ -213,18 +249,41 @@ def _narwhals() -> Any:
 
 def _counted(source: Any, keys: list[str], *, counts: bool) -> pd.DataFrame:
     """Return the counts of the combinations of *keys*, with those of a table of *counts* added."""
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return _counted_by_pandas(source, keys, counts=counts)
     nw = _narwhals()
     number = nw.lit(1).alias(ROWS)
     if counts:
-        number = nw.col(ROWS)
+        number = nw.col(ROWS).cast(nw.Int64)
     frame = nw.from_native(source).select(*keys, number)
     grouped = frame.group_by(*keys, drop_null_keys=False).agg(nw.col(ROWS).sum())
     counted = _pandas(grouped)
     return counted[counted[ROWS] > 0].reset_index(drop=True)
 
 
-def _whole(source: Any) -> pd.DataFrame:
-    return _pandas(_narwhals().from_native(source))
+def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -> pd.DataFrame:
+    grouped = source.groupby(keys, dropna=False, observed=True, sort=False)
+    if counts:
+        counted = grouped[ROWS].sum().reset_index()
+    else:
+        counted = grouped.size().reset_index(name=ROWS)
+    kept: pd.DataFrame = counted[counted[ROWS] > 0].reset_index(drop=True)
+    return kept
+
+
+def _is_csv(table: Any) -> bool:
+    return isinstance(table, (str, Path)) and not str(table).lower().endswith(_PARQUET)
+
+
+def _typed(texts: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of *texts* with the types that pandas reads in a CSV file."""
+    import io
+
+    import pandas as pd
+
+    return pd.read_csv(io.StringIO(texts.to_csv(index=False)), low_memory=False)
 
 
 def _pandas(frame: Any) -> pd.DataFrame:

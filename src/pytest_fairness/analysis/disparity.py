@@ -120,8 +120,8 @@ def analyze_disparity(
 
     Args:
         frame: one row a trial; or a table of polars, pyarrow or DuckDB, the path of Parquet or CSV
-            files, or :class:`~pytest_fairness.Counts`. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
-            ``last_name`` columns are read if present.
+            files, or :class:`~pytest_fairness.Counts`. ``refused``, ``undetermined``,
+            ``repetition``, ``first_name`` and ``last_name`` columns are read if present.
         outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
             several, of which it reports each; here that is ``analyze_outcomes``.
         by: the column of a protected class; or several, which are judged each by itself and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +66,6 @@ from pytest_fairness.statistics.proportions import (
 )
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 HIGHEST = "highest"

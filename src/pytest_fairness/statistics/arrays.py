@@ -86,6 +86,8 @@ def row_name(frame: pd.DataFrame, position: int) -> str:
     """Return how a message names a row: its position from 0, and its index label where that is
     something else.
     """
+    if ROWS in frame.columns:
+        return f"row {position} of the counts"
     (label,) = frame.index[[position]].tolist()
     same = isinstance(label, int) and label == position
     if same:

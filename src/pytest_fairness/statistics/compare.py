@@ -72,8 +72,14 @@ class _Rows(NamedTuple):
         weight = None
         if self.weight is not None:
             weight = self.weight[which]
-        arrays = (self.values, self.group, self.cluster, self.block)
-        return _Rows(*(array[which] for array in arrays), copy, weight)
+        return _Rows(
+            self.values[which],
+            self.group[which],
+            self.cluster[which],
+            self.block[which],
+            copy,
+            weight,
+        )
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
         return Layout(
