@@ -5,12 +5,15 @@ outcome. One GROUP BY, made by the engine that holds the table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pytest_fairness.errors import FrameError, MissingExtra, UsageError, did_you_mean
+from pytest_fairness.scorers.outcome import Outcome
 from pytest_fairness.statistics.arrays import ROWS, counted_rows, every_row
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 _PARQUET = (".parquet", ".pq")
 _EXTRA = "tables"
+_FIRST, _MANY = 10_000, 1_000
 #: Columns that a comparison reads beside those that it is given, few values each.
 _READ = (
     *("refused", "undetermined", "status", "endpoint", "model", "tier"),
@@ -130,6 +134,8 @@ def countable(
     trials = _OF_TRIALS & set(columns)
     if trials or not isinstance(outcome, str) or outcome not in columns:
         return as_rows(table)
+    if _has_many_values(source, outcome):
+        return as_rows(table)
     if block is not None and block not in columns and block == "template":
         block = None
     return counts_of(table, outcome, by, cluster=cluster, block=block).table
@@ -174,7 +180,21 @@ def needs_rows(frame: pd.DataFrame, outcome: Any) -> bool:
     """Return whether a table of counts lacks some outcomes: what is missing is imputed by rows."""
     if counted_rows(frame) is None:
         return False
-    return not isinstance(outcome, str) or bool(frame[outcome].isna().any())
+    if isinstance(outcome, str) and outcome in frame.columns:
+        return bool(frame[outcome].isna().any())
+    return not isinstance(outcome, Outcome) or bool(outcome.values.isna().any())
+
+
+def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:
+    """Return a table of counts as the rows that it stands for, and the outcome on them; a table of
+    rows as it is.
+    """
+    weight = counted_rows(frame)
+    if weight is not None and isinstance(outcome, Outcome):
+        places = np.repeat(np.arange(len(frame)), weight.astype(np.intp))
+        values = outcome.values.iloc[places].reset_index(drop=True)
+        outcome = replace(outcome, values=values)
+    return every_row(frame), outcome
 
 
 def _several(columns: str | Sequence[str]) -> tuple[str, ...]:
@@ -271,6 +291,12 @@ def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -
         counted = grouped.size().reset_index(name=ROWS)
     kept: pd.DataFrame = counted[counted[ROWS] > 0].reset_index(drop=True)
     return kept
+
+
+def _has_many_values(source: Any, outcome: str) -> bool:
+    """Return whether the first rows hold so many outcomes that counts would be no smaller."""
+    first = _pandas(_narwhals().from_native(source).select(outcome).head(_FIRST))
+    return bool(first[outcome].nunique() > _MANY)
 
 
 def _is_csv(table: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.counts import as_rows, countable, needs_rows
+from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
     Family,
@@ -161,10 +161,10 @@ def analyze_disparity(
     _check_least_difference(min_raw_diff, min_raw_ratio)
     frame = countable(frame, outcome, columns, cluster, block)
     if labels is not None or needs_rows(frame, outcome):
-        frame = as_rows(frame)
+        frame, outcome = by_rows(frame, outcome)
     reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
     if reading.values.kind not in RATES and ROWS in frame.columns:
-        frame = as_rows(frame)
+        frame, outcome = by_rows(frame, outcome)
         reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):

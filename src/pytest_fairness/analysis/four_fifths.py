@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pytest_fairness import model
-from pytest_fairness.analysis.counts import as_rows, countable, needs_rows
+from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.looks import Look
@@ -66,8 +66,6 @@ from pytest_fairness.statistics.proportions import (
 )
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
-
-
 HIGHEST = "highest"
 
 
@@ -122,7 +120,7 @@ def analyze_four_fifths(
         )
     frame = countable(frame, outcome, columns, cluster, block)
     if needs_rows(frame, outcome):
-        frame = as_rows(frame)
+        frame, outcome = by_rows(frame, outcome)
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = reference
     if reference == HIGHEST:

@@ -178,30 +178,42 @@ def _unreadable(
 ) -> str:
     """Return why a table cannot be judged, by its rows: counts do not know where a value stands."""
     frame = _frame(arguments.table)
+    odd = _odd_text(frame[given["outcome"]])
+    if odd is not None:
+        value = frame[given["outcome"]].iloc[odd]
+        place = _place(arguments.table, odd)
+        return f"{place}: column {given['outcome']!r}: {value!r} is not a number, as others are"
     try:
         judge(frame, by=by, **given)
     except FrameError as error:
         message = str(error)
-        row = _row_of(message, frame, given["outcome"])
-        if row is None:
+        named = re.search(r"^column .*?, row (\d+)", message)
+        if named is None:
             return f"{arguments.table}: {message}"
-        place = f"row {row}"
-        if arguments.table.suffix.lower() not in _PARQUET:
-            place = f"line {row + 2}"
-        return f"{arguments.table}, {place}: {message}"
+        return f"{_place(arguments.table, int(named[1]))}: {message}"
     return f"{arguments.table} cannot be judged by its counts"
 
 
-def _row_of(message: str, frame: pd.DataFrame, outcome: str) -> int | None:
-    """Return the row that *message* is about; None where it is about none."""
-    named = re.search(r"^column .*?, row (\d+)", message)
-    if named is not None:
-        return int(named[1])
-    text = re.search(r"; '([^']*)' is none", message)
-    if text is None:
+def _place(path: Path, row: int) -> str:
+    """Return the file with the line of a *row* counted from 0; with the row itself in Parquet."""
+    if path.suffix.lower() in _PARQUET:
+        return f"{path}, row {row}"
+    return f"{path}, line {row + 2}"
+
+
+def _odd_text(column: pd.Series[Any]) -> int | None:
+    """Return the first row of a *column* of numbers written as text that is none; None where it
+    holds no numbers, or nothing else.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return None
-    alike = (frame[outcome] == text[1]).to_numpy(dtype=bool)
-    return int(alike.argmax())
+    held = column.notna().to_numpy()
+    odd = pd.to_numeric(column, errors="coerce").isna().to_numpy() & held
+    if not odd.any() or 2 * odd.sum() > held.sum():
+        return None
+    return int(odd.argmax())
 
 
 def _column(name: str, option: str, columns: Sequence[str], path: Path) -> str:
