@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_fairness.analysis.arm_contrast import analyze_arms
     from pytest_fairness.analysis.baseline import compare_baseline
-    from pytest_fairness.analysis.counts import Counts, counts_of
+    from pytest_fairness.analysis.counts import RowCounts, counts_of
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
@@ -71,7 +71,6 @@ __all__ = [
     "AnsweredCell",
     "Arm",
     "Ask",
-    "Counts",
     "FairnessError",
     "FairnessFailure",
     "Finding",
@@ -85,6 +84,7 @@ __all__ = [
     "PairResult",
     "PersonaMatrix",
     "Reason",
+    "RowCounts",
     "RunContext",
     "Scorer",
     "Strategy",
@@ -126,7 +126,6 @@ _HOME = {
     "AnsweredCell": "trials_frame",
     "Arm": "design.arms",
     "Ask": "model",
-    "Counts": "analysis.counts",
     "FairnessError": "errors",
     "Finding": "model",
     "FrameError": "errors",
@@ -139,6 +138,7 @@ _HOME = {
     "PairResult": "model",
     "PersonaMatrix": "design.personas",
     "Reason": "model",
+    "RowCounts": "analysis.counts",
     "RunContext": "context",
     "Scorer": "scorers",
     "Strategy": "design.strategies",

@@ -35,7 +35,7 @@ _OF_TRIALS = frozenset((
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class RowCounts:
     """A table reduced to counts of an outcome.
 
     ``table`` has a row for each combination of the columns ``by``, ``cluster``, ``block``,
@@ -65,7 +65,7 @@ def counts_of(
     block: str | None = None,
     within: str | Sequence[str] = (),
     truth: str | None = None,
-) -> Counts:
+) -> RowCounts:
     """Return how often each combination of groups, cluster, block and outcome occurs in *table*.
 
     Args:
@@ -96,7 +96,7 @@ def counts_of(
         counted = _typed(counted)
     if not len(counted):
         raise FrameError("the table has no rows: there is nothing to compare")
-    return Counts(
+    return RowCounts(
         table=counted,
         outcome=outcome,
         by=classes,
@@ -121,7 +121,7 @@ def countable(
     """
     import pandas as pd
 
-    if isinstance(table, Counts):
+    if isinstance(table, RowCounts):
         return table.table
     if isinstance(table, pd.DataFrame):
         return table
@@ -152,7 +152,7 @@ def as_rows(table: Any) -> Any:
     """Return *table* as pandas has it, one row a row."""
     import pandas as pd
 
-    if isinstance(table, Counts):
+    if isinstance(table, RowCounts):
         table = table.table
     if not isinstance(table, pd.DataFrame):
         table = _whole(table)

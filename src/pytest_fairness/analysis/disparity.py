@@ -120,7 +120,7 @@ def analyze_disparity(
 
     Args:
         frame: one row a trial; or a table of polars, pyarrow or DuckDB, the path of Parquet or CSV
-            files, or :class:`~pytest_fairness.Counts`. ``refused``, ``undetermined``,
+            files, or :class:`~pytest_fairness.RowCounts`. ``refused``, ``undetermined``,
             ``repetition``, ``first_name`` and ``last_name`` columns are read if present.
         outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
             several, of which it reports each; here that is ``analyze_outcomes``.
@@ -159,13 +159,15 @@ def analyze_disparity(
     columns = as_columns(by)
     check_level(alpha, correction)
     _check_least_difference(min_raw_diff, min_raw_ratio)
-    frame = countable(frame, outcome, columns, cluster, block)
-    if labels is not None or needs_rows(frame, outcome):
-        frame, outcome = by_rows(frame, outcome)
-    reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
-    if reading.values.kind not in RATES and ROWS in frame.columns:
-        frame, outcome = by_rows(frame, outcome)
-        reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
+    frame, reading = _read_table(
+        countable(frame, outcome, columns, cluster, block),
+        outcome,
+        labels,
+        kind=kind,
+        lower_is_worse=lower_is_worse,
+        scorers=scorers,
+        favourable=favourable,
+    )
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(
@@ -247,6 +249,19 @@ def analyze_disparity(
             **_by_block(blocks),
         },
     )
+
+
+def _read_table(
+    frame: pd.DataFrame, outcome: Any, labels: str | None, **given: Any
+) -> tuple[pd.DataFrame, Reading]:
+    """Return the table that is judged and its outcome: counts of yes and no, else rows."""
+    if labels is not None or needs_rows(frame, outcome):
+        frame, outcome = by_rows(frame, outcome)
+    reading = read(frame, outcome, labels=labels, **given)
+    if ROWS not in frame.columns or reading.values.kind in RATES:
+        return frame, reading
+    frame, outcome = by_rows(frame, outcome)
+    return frame, read(frame, outcome, labels=labels, **given)
 
 
 def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
