@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_fairness.analysis.arm_contrast import analyze_arms
     from pytest_fairness.analysis.baseline import compare_baseline
+    from pytest_fairness.analysis.counts import RowCounts, counts_of
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
@@ -83,6 +84,7 @@ __all__ = [
     "PairResult",
     "PersonaMatrix",
     "Reason",
+    "RowCounts",
     "RunContext",
     "Scorer",
     "Strategy",
@@ -104,6 +106,7 @@ __all__ = [
     "compare_baseline",
     "compare_runs",
     "conclude",
+    "counts_of",
     "fairness",
     "fairness_grid",
     "fairness_pairs",
@@ -135,6 +138,7 @@ _HOME = {
     "PairResult": "model",
     "PersonaMatrix": "design.personas",
     "Reason": "model",
+    "RowCounts": "analysis.counts",
     "RunContext": "context",
     "Scorer": "scorers",
     "Strategy": "design.strategies",
@@ -149,6 +153,7 @@ _HOME = {
     "analyze_words": "analysis.word_use",
     "compare_baseline": "analysis.baseline",
     "compare_runs": "reports.run_comparison",
+    "counts_of": "analysis.counts",
     "fairness": "pytest_layer.markers",
     "fairness_grid": "pytest_layer.markers",
     "fairness_pairs": "pytest_layer.markers",

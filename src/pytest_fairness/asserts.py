@@ -394,9 +394,10 @@ def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding
     from pytest_fairness.analysis.false_alarms import chance
 
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
+        from pytest_fairness.analysis.counts import as_rows
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
-        given = {**basis.arguments, "frame": basis.frame}
+        given = {**basis.arguments, "frame": as_rows(basis.frame)}
         if basis.looks and "alpha" in given:
             given["alpha"] = min(given["alpha"], basis.looks["red"])
         finding = with_sensitivity(finding, sensitivity_of(basis.analysis, **given))
@@ -411,6 +412,8 @@ def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding
 
 #: Analyses of yes/no outcomes, whatever their table holds.
 _OF_DECISIONS = ("four_fifths",)
+#: Analyses that judge a table of counts.
+_OF_COUNTS = ("disparity", "four_fifths")
 
 
 class _Basis(NamedTuple):
@@ -473,11 +476,17 @@ def _judged_once(
     """Return the finding of the analysis *name* by *arguments*, at a *look* if there is one, and
     what it was judged from.
     """
+    from pytest_fairness.analysis.counts import as_rows, countable
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
     analyze = analysis.analysis_called(name)
     given = dict(arguments)
+    if name in _OF_COUNTS:
+        columns = ("frame", "outcome", "by", "cluster", "block")
+        given["frame"] = countable(*(given[column] for column in columns))
+    else:
+        given["frame"] = as_rows(given["frame"])
     outcome = None
     if current_test() is not None and given.get("outcome") is not None:
         # Read once, for the analysis and for the record.

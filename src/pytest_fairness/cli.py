@@ -24,6 +24,7 @@ COMMANDS = {
     },
     "decisions that exist already": {
         "assess": "assess",
+        "counts": "counts",
     },
     "the results of runs": {
         "list": "runs",

@@ -147,7 +147,7 @@ def test_a_file_that_is_none(file: Path, capsys: pytest.CaptureFixture[str]) -> 
     frame.to_csv(file, index=False)
     capsys.readouterr()
     assert assess("--outcome", "score", "--by", "race", "--kind", "numeric") == 2
-    assert "decisions.csv: " in capsys.readouterr().err
+    assert "decisions.csv, line 9: column 'score': 'seven' is not" in capsys.readouterr().err
 
 
 def test_parquet_is_judged_alike(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

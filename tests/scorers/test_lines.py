@@ -1,9 +1,9 @@
 """Answer lines of 200 replies whose author did not know the readers: in the wrong case, quoted,
 doubled, missing, after a change of mind, in German, French and Spanish.
 
-At first sight 123 of the 197 that a design could ask for were read, 36 unread and none wrong. Scales (``7/10``), a key in French or
-Spanish or said twice, an answer in angle brackets and the tokens that end a reply were added then, so
-that what is read since is no figure of fresh texts.
+At first sight 123 of the 197 that a design could ask for were read, 36 unread and none wrong. Scales
+(``7/10``), a key in French or Spanish or said twice, an answer in angle brackets and the tokens that
+end a reply were added then, so that what is read since is no figure of fresh texts.
 """
 
 from __future__ import annotations

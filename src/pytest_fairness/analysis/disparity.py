@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
     Family,
@@ -74,7 +75,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, Ints, row_name
+from pytest_fairness.statistics.arrays import ROWS, Bools, Ints, row_name
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -96,7 +97,7 @@ MOST_BLOCK_EFFECTS = 2_000
 
 
 def analyze_disparity(
-    frame: pd.DataFrame,
+    frame: Any,
     outcome: str | Callable[..., Any] | Sequence[str | Callable[..., Any]],
     by: str | Sequence[str],
     *,
@@ -118,8 +119,9 @@ def analyze_disparity(
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
     Args:
-        frame: one row a trial. ``refused``, ``undetermined``, ``repetition``, ``first_name`` and
-            ``last_name`` columns are read if present.
+        frame: one row a trial; or a table of polars, pyarrow or DuckDB, the path of Parquet or CSV
+            files, or :class:`~pytest_fairness.RowCounts`. ``refused``, ``undetermined``,
+            ``repetition``, ``first_name`` and ``last_name`` columns are read if present.
         outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
             several, of which it reports each; here that is ``analyze_outcomes``.
         by: the column of a protected class; or several, which are judged each by itself and
@@ -157,7 +159,15 @@ def analyze_disparity(
     columns = as_columns(by)
     check_level(alpha, correction)
     _check_least_difference(min_raw_diff, min_raw_ratio)
-    reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable, labels)
+    frame, reading = _read_table(
+        countable(frame, outcome, columns, cluster, block),
+        outcome,
+        labels,
+        kind=kind,
+        lower_is_worse=lower_is_worse,
+        scorers=scorers,
+        favourable=favourable,
+    )
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(
@@ -239,6 +249,19 @@ def analyze_disparity(
             **_by_block(blocks),
         },
     )
+
+
+def _read_table(
+    frame: pd.DataFrame, outcome: Any, labels: str | None, **given: Any
+) -> tuple[pd.DataFrame, Reading]:
+    """Return the table that is judged and its outcome: counts of yes and no, else rows."""
+    if labels is not None or needs_rows(frame, outcome):
+        frame, outcome = by_rows(frame, outcome)
+    reading = read(frame, outcome, labels=labels, **given)
+    if ROWS not in frame.columns or reading.values.kind in RATES:
+        return frame, reading
+    frame, outcome = by_rows(frame, outcome)
+    return frame, read(frame, outcome, labels=labels, **given)
 
 
 def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import (
     Family,
     Member,
@@ -95,6 +96,7 @@ def analyze_equivalence(
         rule = Rule(alpha=_look.red, correction=correction, look=_look)
         alpha = _look.green
     columns = as_columns(by)
+    frame = as_rows(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
     if reading.values.kind is OutcomeKind.CATEGORICAL:
         raise UsageError(

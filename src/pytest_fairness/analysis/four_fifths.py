@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pytest_fairness import model
+from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.looks import Look
@@ -65,15 +66,11 @@ from pytest_fairness.statistics.proportions import (
 )
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 HIGHEST = "highest"
 
 
 def analyze_four_fifths(
-    frame: pd.DataFrame,
+    frame: Any,
     outcome: str | Callable[..., Any],
     by: str | Sequence[str],
     *,
@@ -121,6 +118,9 @@ def analyze_four_fifths(
         raise UsageError(
             f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
         )
+    frame = countable(frame, outcome, columns, cluster, block)
+    if needs_rows(frame, outcome):
+        frame, outcome = by_rows(frame, outcome)
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = reference
     if reference == HIGHEST:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,9 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--favourable", metavar="VALUE", help="the favourable one of two decisions")
     parser.add_argument(
+        "--lower-is-better", action="store_true", help="a lower outcome is the better one"
+    )
+    parser.add_argument(
         "--four-fifths",
         action="store_true",
         help="compare ratios of rates with four fifths instead",
@@ -89,16 +93,19 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.commands.columns import as_json
     from pytest_fairness.reports.plain_text import finding_text
 
-    frame = _frame(arguments.table)
-    families = [_family(given, frame, arguments.table) for given in arguments.by]
-    given = _given(arguments, frame)
+    columns, tables = _tables(arguments)
+    families = [_family(given, columns, arguments.table) for given in arguments.by]
+    given = _given(arguments, tables[0], columns)
     judge = _judge(arguments)
     findings = []
-    for by in families:
+    for by, table in zip(families, tables, strict=True):
         try:
-            findings.append(judge(frame, by=by, **given))
+            findings.append(judge(table, by=by, **given))
         except FrameError as error:
-            raise UsageError(f"{arguments.table}: {error}") from None
+            message = f"{arguments.table}: {error}"
+            if not any(sign in str(arguments.table) for sign in "*?["):
+                message = _unreadable(arguments, judge, by, given)
+            raise UsageError(message) from None
     written = []
     if arguments.html is not None:
         written.append(_written(arguments.html, _page_text(arguments.table, findings)))
@@ -137,9 +144,80 @@ def _frame(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _column(name: str, option: str, frame: pd.DataFrame, path: Path) -> str:
-    """Return *name*. Raises UsageError where it is no column of *frame*."""
-    columns = list(map(str, frame.columns))
+def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame]]:
+    """Return the columns of the file, and for each family its table, as counts where it is reduced.
+    Raises UsageError where the file cannot be read.
+    """
+    from pytest_fairness.analysis.counts import columns_of, countable
+
+    path = arguments.table
+    if not any(sign in str(path) for sign in "*?[") and not path.exists():
+        raise UsageError(f"{path} cannot be read: there is no such file")
+    if path.is_file() and not path.stat().st_size:
+        raise UsageError(f"{path} cannot be read: it is empty")
+    columns = columns_of(str(path))
+    outcome = _column(arguments.outcome, "--outcome", columns, path)
+    for name in ("cluster", "block"):
+        if getattr(arguments, name) is not None:
+            _column(getattr(arguments, name), f"--{name}", columns, path)
+    tables = []
+    for given in arguments.by:
+        by = _family(given, columns, path)
+        try:
+            table = countable(str(path), outcome, by, arguments.cluster, arguments.block)
+        except FrameError as error:
+            raise UsageError(f"{path}: {error}") from None
+        if not len(table):
+            raise UsageError(f"{path} has no rows")
+        tables.append(table)
+    return columns, tables
+
+
+def _unreadable(
+    arguments: argparse.Namespace, judge: Callable[..., Finding], by: Any, given: dict[str, Any]
+) -> str:
+    """Return why a table cannot be judged, by its rows: counts do not know where a value stands."""
+    frame = _frame(arguments.table)
+    odd = _odd_text(frame[given["outcome"]])
+    if odd is not None:
+        value = frame[given["outcome"]].iloc[odd]
+        place = _place(arguments.table, odd)
+        return f"{place}: column {given['outcome']!r}: {value!r} is not a number, as others are"
+    try:
+        judge(frame, by=by, **given)
+    except FrameError as error:
+        message = str(error)
+        named = re.search(r"^column .*?, row (\d+)", message)
+        if named is None:
+            return f"{arguments.table}: {message}"
+        return f"{_place(arguments.table, int(named[1]))}: {message}"
+    return f"{arguments.table} cannot be judged by its counts"
+
+
+def _place(path: Path, row: int) -> str:
+    """Return the file with the line of a *row* counted from 0; with the row itself in Parquet."""
+    if path.suffix.lower() in _PARQUET:
+        return f"{path}, row {row}"
+    return f"{path}, line {row + 2}"
+
+
+def _odd_text(column: pd.Series[Any]) -> int | None:
+    """Return the first row of a *column* of numbers written as text that is none; None where it
+    holds no numbers, or nothing else.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        return None
+    held = column.notna().to_numpy()
+    odd = pd.to_numeric(column, errors="coerce").isna().to_numpy() & held
+    if not odd.any() or 2 * odd.sum() > held.sum():
+        return None
+    return int(odd.argmax())
+
+
+def _column(name: str, option: str, columns: Sequence[str], path: Path) -> str:
+    """Return *name*. Raises UsageError where it is none of *columns*."""
     if name not in columns:
         mend = did_you_mean(name, columns)
         raise UsageError(
@@ -148,28 +226,32 @@ def _column(name: str, option: str, frame: pd.DataFrame, path: Path) -> str:
     return name
 
 
-def _family(given: str, frame: pd.DataFrame, path: Path) -> str | list[str]:
+def _family(given: str, named: Sequence[str], path: Path) -> str | list[str]:
     """Return the column of *given*, or the columns that it crosses."""
-    columns = [_column(name.strip(), "--by", frame, path) for name in given.split(",")]
+    columns = [_column(name.strip(), "--by", named, path) for name in given.split(",")]
     if len(columns) == 1:
         return columns[0]
     return columns
 
 
-def _given(arguments: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any]:
+def _given(
+    arguments: argparse.Namespace, frame: pd.DataFrame, columns: Sequence[str]
+) -> dict[str, Any]:
     """Return the arguments of the assertion beside the classes."""
     path = arguments.table
-    outcome = _column(arguments.outcome, "--outcome", frame, path)
+    outcome = _column(arguments.outcome, "--outcome", columns, path)
     given: dict[str, Any] = {"outcome": outcome, "alpha": arguments.alpha}
     for name in ("cluster", "block"):
         column = getattr(arguments, name)
         if column is not None:
-            column = _column(column, f"--{name}", frame, path)
+            column = _column(column, f"--{name}", columns, path)
         given[name] = column
     if arguments.favourable is not None:
         given["favourable"] = _cell(frame[outcome], arguments.favourable, path)
     if not arguments.four_fifths:
         given["kind"] = arguments.kind
+        if arguments.lower_is_better:
+            given["lower_is_worse"] = False
     return given
 
 

@@ -32,6 +32,7 @@ from pytest_fairness.reports.sections import ScoredReply, SideBySide
 from pytest_fairness.runs.judgements import TYPE, Judgement
 from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.scorers.text import SIGNAL_WORDS, names_of
+from pytest_fairness.statistics.arrays import ROWS
 from pytest_fairness.trials_frame import design_of
 
 Replies: TypeAlias = "Callable[[Sequence[str]], Mapping[str, str]]"
@@ -136,6 +137,8 @@ class JudgedTable:
         means have under three values, or the outcome is a label.
         """
         if self.analysis not in _OF_GROUPS or finding.kind is OutcomeKind.CATEGORICAL:
+            return {}
+        if ROWS in self.frame.columns:
             return {}
         means: dict[str, tuple[tuple[str, float], ...]] = {}
         for scored in self._scored():

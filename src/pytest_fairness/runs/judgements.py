@@ -40,7 +40,9 @@ _TRIAL = (
     "key cell template name persona first_name last_name arm tier signal repetition status error "
     "refused undetermined draw"
 )
-_READ = frozenset((*_TRIAL.split(), "cut_short", "endpoint", "model", "simulated", "replayed"))
+_READ = frozenset(
+    (*_TRIAL.split(), "number_of_rows", "cut_short", "endpoint", "model", "simulated", "replayed")
+)
 
 
 #: Trials that a later session may ask: only these may come to something else.

@@ -28,6 +28,8 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 
 DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
+ROWS = "number_of_rows"
+"""The column of a table of counts that says how many rows alike each of its rows stands for."""
 NAME_PARTS = ("first_name", "last_name")
 _CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
 """Columns that, where present, tell apart trials of the same name and template that are not repetitions."""
@@ -49,7 +51,8 @@ class Membership:
     or all rows are one block, ``cluster_labels`` what the clusters are called. ``parts`` are first
     and last name of each cluster (one code a label of the clusters), where names have both;
     ``copy`` marks rows whose reply is that of a previous repetition of the same cell, None where
-    the replies are not known.
+    the replies are not known. ``weight`` says how many rows alike each row of a table of counts
+    stands for, None in a table of rows.
     """
 
     group: Coded
@@ -64,6 +67,7 @@ class Membership:
     cluster_labels: tuple[str, ...] = ()
     parts: tuple[Coded, ...] = ()
     copy: Bools | None = None
+    weight: Floats | None = None
 
     @property
     def blocks(self) -> int:
@@ -71,13 +75,19 @@ class Membership:
 
     def count(self, rows: Bools) -> Ints:
         """Return how many of *rows* each group has."""
-        return np.bincount(self.group.codes[rows], minlength=len(self.group.labels)).astype(np.intp)
+        weight = None
+        if self.weight is not None:
+            weight = self.weight[rows]
+        counts = sums(self.group.codes[rows], weight, len(self.group.labels))
+        return counts.astype(np.intp)
 
 
 def row_name(frame: pd.DataFrame, position: int) -> str:
     """Return how a message names a row: its position from 0, and its index label where that is
     something else.
     """
+    if ROWS in frame.columns:
+        return f"row {position} of the counts"
     (label,) = frame.index[[position]].tolist()
     same = isinstance(label, int) and label == position
     if same:
@@ -294,6 +304,7 @@ def read_design(
         has_refusals="refused" in frame.columns,
         cluster_name=None,
         block_name=block,
+        weight=counted_rows(frame),
     )
     if clusters is None:
         return design
@@ -308,6 +319,22 @@ def read_design(
         parts=parts,
         copy=_copies(frame, group, clusters, blocks.codes),
     )
+
+
+def counted_rows(frame: pd.DataFrame) -> Floats | None:
+    """Return how many rows each row of a table of counts stands for; None for a table of rows."""
+    if ROWS not in frame.columns:
+        return None
+    return np.asarray(frame[ROWS].to_numpy(dtype=np.float64), dtype=np.float64)
+
+
+def every_row(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of counts as the rows that it stands for; a table of rows as it is."""
+    weight = counted_rows(frame)
+    if weight is None:
+        return frame
+    places = np.repeat(np.arange(len(frame)), weight.astype(np.intp))
+    return frame.drop(columns=ROWS).iloc[places].reset_index(drop=True)
 
 
 def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded | None:

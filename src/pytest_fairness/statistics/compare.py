@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from pytest_fairness.model import GroupResult, OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, sums
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import (
     CONFIDENCE,
@@ -53,13 +53,14 @@ class Metric:
 
 
 class _Rows(NamedTuple):
-    """The rows that count: one entry each."""
+    """The rows that count: one entry each, or one for the *weight* of rows alike."""
 
     values: Floats
     group: Ints
     cluster: Ints
     block: Ints
     copy: Bools | None
+    weight: Floats | None = None
 
     def take(self, which: Bools) -> _Rows:
         """Return the rows where *which* is true."""
@@ -68,12 +69,22 @@ class _Rows(NamedTuple):
         copy = None
         if self.copy is not None:
             copy = self.copy[which]
+        weight = None
+        if self.weight is not None:
+            weight = self.weight[which]
         return _Rows(
-            self.values[which], self.group[which], self.cluster[which], self.block[which], copy
+            self.values[which],
+            self.group[which],
+            self.cluster[which],
+            self.block[which],
+            copy,
+            weight,
         )
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
-        return Layout(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
+        return Layout(
+            *self[:4], groups=groups, blocks=blocks, own_rows=own_rows, weight=self.weight
+        )
 
 
 def measure(
@@ -93,8 +104,11 @@ def measure(
     groups = len(labels)
     pairs = all_pairs(len(labels))
     blocks = design.blocks
-    rows = _Rows(values, design.group.codes, design.cluster, design.block, design.copy).take(used)
-    trials = np.bincount(rows.group, minlength=groups).astype(np.intp)
+    every = _Rows(
+        values, design.group.codes, design.cluster, design.block, design.copy, design.weight
+    )
+    rows = every.take(used)
+    trials = sums(rows.group, rows.weight, groups).astype(np.intp)
     present = np.flatnonzero(trials)
     table = PairTable(first=pairs.first, second=pairs.second, labels=labels)
     if not present.size:
@@ -111,7 +125,8 @@ def measure(
     low, high = (
         extreme.reduceat(layout.values, layout.cell_start) for extreme in (np.minimum, np.maximum)
     )
-    repeats = layout.cell_start.size < layout.values.size and np.array_equal(low, high)
+    several = not own_rows and bool(layout.cell_start.size < trials.sum())
+    repeats = several and np.array_equal(low, high)
     dropped = False
 
     compare = partial(_compare, kind=kind, categories=categories, seed=seed, confidence=confidence)
@@ -327,14 +342,17 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     """
     n = layout.sizes
     k = layout.clusters.astype(np.float64)
-    mean = np.add.reduceat(layout.values, layout.group_start) / n
-    residual = layout.values - np.repeat(mean, n.astype(np.intp))
-    variance = np.add.reduceat(residual**2, layout.group_start) / np.maximum(n - 1, 1.0)
-    means = layout.by_cluster(layout.by_cell(layout.values)) / layout.by_cluster(layout.cell_size)
-    centre = layout.clusters_by_group(means) / k
-    between = layout.clusters_by_group((means - centre[layout.cluster_group]) ** 2) / np.maximum(
-        k - 1, 1.0
-    )
+    mean = layout.rows_by_group(layout.values) / n
+    residual = layout.values - mean[layout.row_group]
+    variance = layout.rows_by_group(residual**2) / np.maximum(n - 1, 1.0)
+    size = layout.by_cluster(layout.cell_size)
+    means = layout.by_cluster(layout.by_cell(layout.values)) / size
+    alike = np.ones(size.size)
+    if layout.own_rows:
+        alike = size
+    centre = layout.clusters_by_group(alike * means) / k
+    apart = alike * (means - centre[layout.cluster_group]) ** 2
+    between = layout.clusters_by_group(apart) / np.maximum(k - 1, 1.0)
     square = np.where(k >= 2, between / k, variance / n)
     df = np.where(k >= 2, k - 1, n - 1)
     quantile = t_quantile(df, 0.975)

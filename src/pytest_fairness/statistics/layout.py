@@ -21,6 +21,8 @@ class Layout:
     rows and the clusters of each group. ``reference`` was subtracted from ``values``, so that equal
     constants cancel exactly. ``own_rows``: each row is its own cluster; a cell then holds rows
     alike. ``shared``: some cluster stands in more than one group (one persona, swapped label).
+    ``weight`` says how many rows of a table of counts each of the ``values`` stands for, None where
+    that is one.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Layout:
         groups: int,
         blocks: int,
         own_rows: bool,
+        weight: Floats | None = None,
     ) -> None:
         """*group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
         span = int(cluster.max()) + 1
@@ -46,6 +49,9 @@ class Layout:
             cluster = cluster[order]
             block = block[order]
             values = values[order]
+            if weight is not None:
+                weight = weight[order]
+        self.weight = weight
         self.groups = groups
         self.blocks = blocks
         self.own_rows = own_rows
@@ -57,23 +63,40 @@ class Layout:
         self.cell_start = _starts(key)
         self.cell_group = group[self.cell_start]
         self.cell_block = block[self.cell_start]
-        self.cell_size = np.diff(self.cell_start, append=values.size).astype(np.float64)
+        if weight is None:
+            self.cell_size = np.diff(self.cell_start, append=values.size).astype(np.float64)
+        else:
+            self.cell_size = np.add.reduceat(weight, self.cell_start)
         label = cluster[self.cell_start]
         self.cluster_start = _starts(self.cell_group * span + label)
         self.cluster_label = label[self.cluster_start]
         self.cluster_group = self.cell_group[self.cluster_start]
         lengths = np.diff(self.cluster_start, append=self.cell_start.size)
         self.cell_cluster = np.repeat(np.arange(self.cluster_start.size), lengths)
-        self.count = sums(group * blocks + block, None, groups * blocks).reshape(groups, blocks)
+        self.count = sums(group * blocks + block, weight, groups * blocks).reshape(groups, blocks)
         self.sizes = self.count.sum(axis=1)
-        self.clusters = np.bincount(self.cluster_group).astype(np.intp)
+        if own_rows:
+            self.clusters = self.sizes.astype(np.intp)
+        else:
+            self.clusters = np.bincount(self.cluster_group).astype(np.intp)
         self.shared = not own_rows and int(np.bincount(self.cluster_label).max()) > 1
 
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
+        rows = self._weighted(rows)
         if self.cell_start.size == self.values.size:
             return rows
         return np.add.reduceat(rows, self.cell_start, axis=-1)
+
+    def rows_by_group(self, rows: Floats) -> Floats:
+        """Sums over the rows of each group (last axis)."""
+        return np.add.reduceat(self._weighted(rows), self.group_start, axis=-1)
+
+    def _weighted(self, rows: Floats) -> Floats:
+        """*rows*, each times the number of rows that it stands for."""
+        if self.weight is None:
+            return rows
+        return rows * self.weight
 
     def by_cluster(self, cells: Floats) -> Floats:
         """Sums over the cells of each cluster (last axis)."""

@@ -132,16 +132,25 @@ def fisher_exact(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
     """Two-sided Fisher p of each table: tables no more likely than the one seen, as R and scipy do.
 
     The hypergeometric weights come from the ratio of neighbours, without factorials, so that they
-    keep their precision for any n.
+    keep their precision for any n. Counts further than sixty standard deviations (and a thousand)
+    from the likeliest have weights that no float can hold, and are left out.
     """
     p = np.ones(x1.size)
     for at, (a, r1, b, r2) in enumerate(np.stack([x1, n1, x2, n2], axis=1).tolist()):
         c = a + b
-        k = np.arange(max(0.0, c - r2), min(r1, c))  # the step from k to k+1
+        n = max(r1 + r2, 2.0)
+        middle = np.floor(r1 * c / n)
+        far = 1000 + np.ceil(60 * np.sqrt(r1 * r2 * c * (n - c) / (n * n * (n - 1))))
+        lowest = max(0.0, c - r2, middle - far)
+        highest = min(r1, c, middle + far)
+        if not lowest <= a <= highest:
+            p[at] = 0.0
+            continue
+        k = np.arange(lowest, highest)  # the step from k to k+1
         steps = np.log((r1 - k) * (c - k)) - np.log((k + 1) * (r2 - c + k + 1))
         weights = np.concatenate([np.zeros(1), np.cumsum(steps)])
         weights = np.exp(weights - weights.max())
-        seen = weights[int(a - max(0.0, c - r2))]
+        seen = weights[int(a - lowest)]
         p[at] = min(1.0, float(weights[weights <= seen * (1 + 1e-7)].sum() / weights.sum()))
     return p
 

@@ -353,7 +353,7 @@ def compare_rates(
     row_test = "Mantel-Haenszel chi-square"
     if layout.blocks > 1:
         row_test = "Cochran-Mantel-Haenszel"
-    total = np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference
+    total = layout.rows_by_group(layout.values) + layout.sizes * layout.reference
     n = layout.sizes
     of_all = total[pairs.first], n[pairs.first], total[pairs.second], n[pairs.second]
     chi2 = pearson(*of_all)

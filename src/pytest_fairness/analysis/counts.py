@@ -1,0 +1,321 @@
+"""Tables of any size, reduced to counts: how many rows hold the same groups, cluster, block and
+outcome. One GROUP BY, made by the engine that holds the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.errors import FrameError, MissingExtra, UsageError, did_you_mean
+from pytest_fairness.scorers.outcome import Outcome
+from pytest_fairness.statistics.arrays import ROWS, counted_rows, every_row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PARQUET = (".parquet", ".pq")
+_EXTRA = "tables"
+_FIRST, _MANY = 10_000, 1_000
+#: Columns that a comparison reads beside those that it is given, few values each.
+_READ = (
+    *("refused", "undetermined", "status", "endpoint", "model", "tier"),
+    *("simulated", "replayed"),
+)
+#: Columns that only trials have: each of their rows is read by itself.
+_OF_TRIALS = frozenset((
+    *("cell", "key", "reply", "prompt", "repetition", "refused_first", "empty_first"),
+    *("disclaims", "cut_short", "one_message", "elicitation", "strategy", "error", "draw"),
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts:
+    """A table reduced to counts of an outcome.
+
+    ``table`` has a row for each combination of the columns ``by``, ``cluster``, ``block``,
+    ``within``, ``truth`` and ``outcome`` that occurs, and in ``number_of_rows`` how often.
+    """
+
+    table: pd.DataFrame
+    outcome: str
+    by: tuple[str, ...]
+    cluster: str | None = None
+    block: str | None = None
+    within: tuple[str, ...] = ()
+    truth: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows were counted."""
+        return int(self.table[ROWS].sum())
+
+
+def counts_of(
+    table: Any,
+    outcome: str,
+    by: str | Sequence[str],
+    *,
+    cluster: str | None = None,
+    block: str | None = None,
+    within: str | Sequence[str] = (),
+    truth: str | None = None,
+) -> RowCounts:
+    """Return how often each combination of groups, cluster, block and outcome occurs in *table*.
+
+    Args:
+        table: a table of pandas, polars (eager or lazy) or pyarrow, a DuckDB relation, or the path
+            of Parquet or CSV files, which may hold ``*``. A column ``number_of_rows`` says that it
+            is a table of counts already.
+        outcome, by, cluster, block: columns, as for ``analyze_disparity``.
+        within: columns of strata.
+        truth: the column of what was right.
+
+    Raises:
+        FrameError: the table lacks a column, or has no rows.
+        UsageError: a file cannot be read; MissingExtra where its engine is not installed.
+    """
+    classes = _several(by)
+    strata = _several(within)
+    named = [*classes, outcome, cluster, block, *strata, truth]
+    wanted = [name for name in dict.fromkeys(named) if name is not None]
+    source = _opened(table)
+    columns = _columns(source)
+    for name in wanted:
+        if name not in columns:
+            mend = did_you_mean(name, columns)
+            raise FrameError(f"the table has no column {name!r}{mend}; it has {columns}")
+    keys = [*wanted, *(name for name in _READ if name in columns and name not in wanted)]
+    counted = _counted(source, keys, counts=ROWS in columns)
+    if _is_csv(table) and _has_engine():
+        counted = _typed(counted)
+    if not len(counted):
+        raise FrameError("the table has no rows: there is nothing to compare")
+    return RowCounts(
+        table=counted,
+        outcome=outcome,
+        by=classes,
+        cluster=cluster,
+        block=block,
+        within=strata,
+        truth=truth,
+    )
+
+
+def sql_of(table: str, columns: Sequence[str]) -> str:
+    """Return the SQL that reduces *table* to counts of *columns*."""
+    names = ", ".join(_quoted(name) for name in columns)
+    return f"SELECT {names}, COUNT(*) AS {ROWS}\nFROM {table}\nGROUP BY {names}"
+
+
+def countable(
+    table: Any, outcome: Any, by: str | Sequence[str], cluster: str | None, block: str | None
+) -> Any:
+    """Return *table* as pandas has it: the counts of *outcome* where it is a column of another
+    engine, a file or a reduction; a table of pandas as it is.
+    """
+    import pandas as pd
+
+    if isinstance(table, RowCounts):
+        return table.table
+    if isinstance(table, pd.DataFrame):
+        return table
+    source = _opened(table)
+    if isinstance(source, pd.DataFrame):
+        return source
+    columns = _columns(source)
+    if ROWS in columns:
+        return counts_of(table, outcome, by, cluster=cluster, block=block).table
+    trials = _OF_TRIALS & set(columns)
+    if trials or not isinstance(outcome, str) or outcome not in columns:
+        return as_rows(table)
+    if _has_many_values(source, outcome):
+        return as_rows(table)
+    if block is not None and block not in columns and block == "template":
+        block = None
+    return counts_of(table, outcome, by, cluster=cluster, block=block).table
+
+
+def columns_of(path: str) -> list[str]:
+    """Return the names of the columns of the files at *path*. Raises UsageError for what cannot be
+    read.
+    """
+    return _columns(_opened(path))
+
+
+def as_rows(table: Any) -> Any:
+    """Return *table* as pandas has it, one row a row."""
+    import pandas as pd
+
+    if isinstance(table, RowCounts):
+        table = table.table
+    if not isinstance(table, pd.DataFrame):
+        table = _whole(table)
+    return every_row(table)
+
+
+def _whole(table: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    source = _opened(table)
+    if isinstance(source, pd.DataFrame):
+        return source
+    whole = _pandas(_narwhals().from_native(source))
+    if _is_csv(table):
+        return _typed(whole)
+    return whole
+
+
+def _has_engine() -> bool:
+    """Return whether files are read by DuckDB, which gives the cells of a CSV file as texts."""
+    return bool(find_spec("duckdb") and find_spec("narwhals"))
+
+
+def needs_rows(frame: pd.DataFrame, outcome: Any) -> bool:
+    """Return whether a table of counts lacks some outcomes: what is missing is imputed by rows."""
+    if counted_rows(frame) is None:
+        return False
+    if isinstance(outcome, str) and outcome in frame.columns:
+        return bool(frame[outcome].isna().any())
+    return not isinstance(outcome, Outcome) or bool(outcome.values.isna().any())
+
+
+def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:
+    """Return a table of counts as the rows that it stands for, and the outcome on them; a table of
+    rows as it is.
+    """
+    weight = counted_rows(frame)
+    if weight is not None and isinstance(outcome, Outcome):
+        places = np.repeat(np.arange(len(frame)), weight.astype(np.intp))
+        values = outcome.values.iloc[places].reset_index(drop=True)
+        outcome = replace(outcome, values=values)
+    return every_row(frame), outcome
+
+
+def _several(columns: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        return (columns,)
+    return tuple(columns)
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _opened(table: Any) -> Any:
+    """Return *table*, opened by DuckDB, or read by pandas, where it is a path."""
+    if isinstance(table, (str, Path)):
+        return opened_file(str(table))
+    return table
+
+
+def opened_file(path: str) -> Any:
+    """Return the files at *path* as a DuckDB relation; as a table of pandas without DuckDB, which
+    reads single files. Raises UsageError for what cannot be read.
+    """
+    try:
+        import duckdb
+        import narwhals  # noqa: F401 - both or neither
+    except ImportError:
+        return _by_pandas(path)
+    literal = "'" + path.replace("'", "''") + "'"
+    query = f"SELECT * FROM read_csv({literal}, header = true, all_varchar = true)"  # noqa: S608
+    if path.lower().endswith(_PARQUET):
+        query = f"SELECT * FROM read_parquet({literal})"  # noqa: S608
+    try:
+        return duckdb.connect().sql(query)
+    except duckdb.Error as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _by_pandas(path: str) -> Any:
+    import pandas as pd
+
+    if any(sign in path for sign in "*?["):
+        raise MissingExtra("a table of several files", _EXTRA)
+    try:
+        if path.lower().endswith(_PARQUET):
+            return pd.read_parquet(path)
+        return pd.read_csv(path, low_memory=False)
+    except ImportError:
+        raise MissingExtra("a Parquet file", _EXTRA) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _columns(source: Any) -> list[str]:
+    """Return the names of the columns of *source*."""
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return list(map(str, source.columns))
+    frame = _narwhals().from_native(source)
+    return list(map(str, frame.collect_schema().names()))
+
+
+def _narwhals() -> Any:
+    try:
+        import narwhals
+    except ImportError:
+        raise MissingExtra("a table that is not pandas'", _EXTRA) from None
+    return narwhals
+
+
+def _counted(source: Any, keys: list[str], *, counts: bool) -> pd.DataFrame:
+    """Return the counts of the combinations of *keys*, with those of a table of *counts* added."""
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return _counted_by_pandas(source, keys, counts=counts)
+    nw = _narwhals()
+    number = nw.lit(1).alias(ROWS)
+    if counts:
+        number = nw.col(ROWS).cast(nw.Int64)
+    frame = nw.from_native(source).select(*keys, number)
+    grouped = frame.group_by(*keys, drop_null_keys=False).agg(nw.col(ROWS).sum())
+    counted = _pandas(grouped)
+    return counted[counted[ROWS] > 0].reset_index(drop=True)
+
+
+def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -> pd.DataFrame:
+    grouped = source.groupby(keys, dropna=False, observed=True, sort=False)
+    if counts:
+        counted = grouped[ROWS].sum().reset_index()
+    else:
+        counted = grouped.size().reset_index(name=ROWS)
+    kept: pd.DataFrame = counted[counted[ROWS] > 0].reset_index(drop=True)
+    return kept
+
+
+def _has_many_values(source: Any, outcome: str) -> bool:
+    """Return whether the first rows hold so many outcomes that counts would be no smaller."""
+    first = _pandas(_narwhals().from_native(source).select(outcome).head(_FIRST))
+    return bool(first[outcome].nunique() > _MANY)
+
+
+def _is_csv(table: Any) -> bool:
+    return isinstance(table, (str, Path)) and not str(table).lower().endswith(_PARQUET)
+
+
+def _typed(texts: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of *texts* with the types that pandas reads in a CSV file."""
+    import io
+
+    import pandas as pd
+
+    return pd.read_csv(io.StringIO(texts.to_csv(index=False)), low_memory=False)
+
+
+def _pandas(frame: Any) -> pd.DataFrame:
+    """Return *frame* of narwhals as a table of pandas."""
+    nw = _narwhals()
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect(backend="pandas")
+    table: pd.DataFrame = frame.to_pandas()
+    return table

@@ -1,0 +1,157 @@
+"""Tables of any engine, reduced to counts: the finding of the rows, to 1e-9."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pytest_fairness import analyze_disparity, analyze_four_fifths, assert_no_disparity, counts_of
+from pytest_fairness.cli import main
+from pytest_fairness.errors import FrameError
+from pytest_fairness.statistics.arrays import ROWS
+
+SIZE = 100_000
+
+
+@pytest.fixture(scope="module")
+def decisions() -> pd.DataFrame:
+    chance = np.random.default_rng(1)
+    race = chance.choice(list("abcd"), SIZE)
+    hired = chance.random(SIZE) < np.where(race == "b", 0.36, 0.4)
+    return pd.DataFrame(
+        {
+            "race": race,
+            "year": chance.choice([1, 2, 3], SIZE),
+            "person": chance.integers(0, 2000, SIZE),
+            "hired": hired,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(decisions: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("tables")
+    decisions.to_parquet(folder / "decisions.parquet")
+    decisions.to_csv(folder / "decisions.csv", index=False)
+    return {
+        "polars": pl.from_pandas(decisions),
+        "lazy polars": pl.from_pandas(decisions).lazy(),
+        "pyarrow": pa.Table.from_pandas(decisions),
+        "DuckDB": duckdb.connect().read_parquet(str(folder / "decisions.parquet")),
+        "parquet": str(folder / "decisions.parquet"),
+        "several files": str(folder / "*.parquet"),
+        "CSV": folder / "decisions.csv",
+    }
+
+
+def figures(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Every figure and text of a finding, by its place."""
+    children: Any = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, (list, tuple)):
+        children = enumerate(value)
+    else:
+        yield place, value
+    for name, child in children:
+        yield from figures(child, f"{place}/{name}")
+
+
+def unlike(first: Any, second: Any) -> list[tuple[str, Any, Any]]:
+    """The places where two findings differ by more than rounding."""
+    ones, others = (dict(figures(finding.to_dict())) for finding in (first, second))
+    assert ones.keys() == others.keys()
+    different = []
+    for place, value in ones.items():
+        other = others[place]
+        same = value == other
+        if isinstance(value, float) and isinstance(other, float):
+            same = math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
+        if not same:
+            different.append((place, value, other))
+    return different
+
+
+@pytest.mark.parametrize("analyze", [analyze_disparity, analyze_four_fifths])
+@pytest.mark.parametrize("cluster", [None, "person"])
+@pytest.mark.parametrize("block", [None, "year"])
+def test_every_engine_gives_the_finding_of_the_rows(
+    analyze: Callable[..., Any],
+    cluster: str | None,
+    block: str | None,
+    decisions: pd.DataFrame,
+    tables: dict[str, Any],
+) -> None:
+    given = {"outcome": "hired", "by": "race", "cluster": cluster, "block": block}
+    expected = analyze(decisions, **given)
+    for name, table in tables.items():
+        assert unlike(expected, analyze(table, **given)) == [], name
+    reduced = counts_of(decisions, "hired", "race", cluster=cluster, block=block)
+    assert reduced.rows == SIZE
+    assert unlike(expected, analyze(reduced, **given)) == []
+    assert unlike(expected, analyze(reduced.table, **given)) == []
+
+
+def test_an_assertion_takes_a_path(tables: dict[str, Any]) -> None:
+    finding = assert_no_disparity(tables["parquet"], "hired", "race", cluster=None, block=None)
+    assert sum(finding.n_per_group.values()) == SIZE
+
+
+def test_missing_outcomes_are_judged_as_in_rows(decisions: pd.DataFrame) -> None:
+    """NaN and null are both missing."""
+    frame = decisions.head(5000).copy()
+    frame["hired"] = frame["hired"].astype(float)
+    frame.loc[frame.index[:40], "hired"] = np.nan
+    given = {"outcome": "hired", "by": "race", "cluster": None, "block": None}
+    expected = analyze_disparity(frame, **given)
+    assert expected.group_results[0].unscored
+    with_null = pl.from_pandas(frame)
+    with_nan = with_null.with_columns(pl.col("hired").fill_null(float("nan")))
+    for table in (with_null, with_nan):
+        assert analyze_disparity(table, **given).sentence == expected.sentence
+
+
+def test_scores_are_judged_by_rows(decisions: pd.DataFrame) -> None:
+    frame = decisions.head(2000).assign(score=np.arange(2000) % 37 / 3)
+    given = {"outcome": "score", "by": "race", "cluster": None, "block": None}
+    table = pl.from_pandas(frame)
+    assert analyze_disparity(table, **given).sentence == analyze_disparity(frame, **given).sentence
+
+
+def test_a_column_that_is_not_there_is_named(tables: dict[str, Any]) -> None:
+    with pytest.raises(FrameError, match="no column 'raze'; did you mean 'race'"):
+        counts_of(tables["parquet"], "hired", "raze")
+
+
+def test_a_file_of_counts_is_judged_as_its_rows(
+    decisions: pd.DataFrame, tables: dict[str, Any], tmp_path: Path, capsys: Any
+) -> None:
+    """As a warehouse makes it, by the SQL that the command prints."""
+    written = tmp_path / "counts.csv"
+    given = ("--outcome", "hired", "--by", "race")
+    assert main(["counts", tables["parquet"], *given, "--to", str(written)]) == 0
+    assert f"{SIZE:,} rows in 8 combinations" in capsys.readouterr().out
+    assert list(pd.read_csv(written).columns) == ["race", "hired", ROWS]
+    expected = analyze_disparity(decisions, "hired", "race", cluster=None, block=None)
+    found = analyze_disparity(str(written), "hired", "race", cluster=None, block=None)
+    assert unlike(expected, found) == []
+
+
+def test_an_outcome_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, capsys: Any) -> None:
+    lines = ["hired,race", *(f"{number % 2},{'ab'[number % 2]}" for number in range(400))]
+    lines[250] = "maybe,a"
+    file = tmp_path / "decisions.csv"
+    file.write_text("\n".join(lines))
+    assert main(["assess", str(file), "--outcome", "hired", "--by", "race"]) == 2
+    message = capsys.readouterr().err
+    assert f"{file}, line 251" in message
+    assert "'maybe'" in message
