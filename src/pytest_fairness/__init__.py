@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.counts import RowCounts, counts_of
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
+    from pytest_fairness.analysis.error_rates import analyze_error_rates
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
     from pytest_fairness.analysis.ll144 import ll144_tables
     from pytest_fairness.analysis.other_logs import trials_from
@@ -93,6 +94,7 @@ __all__ = [
     "analyze_arms",
     "analyze_disparity",
     "analyze_equivalence",
+    "analyze_error_rates",
     "analyze_four_fifths",
     "analyze_outcomes",
     "analyze_preference",
@@ -147,6 +149,7 @@ _HOME = {
     "analyze_arms": "analysis.arm_contrast",
     "analyze_disparity": "analysis.disparity",
     "analyze_equivalence": "analysis.equivalence",
+    "analyze_error_rates": "analysis.error_rates",
     "analyze_four_fifths": "analysis.four_fifths",
     "analyze_outcomes": "analysis.several_outcomes",
     "analyze_preference": "analysis.preference",

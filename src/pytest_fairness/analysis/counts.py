@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_fairness.errors import FrameError, MissingExtra, UsageError, did_you_mean
 from pytest_fairness.scorers.outcome import Outcome
-from pytest_fairness.statistics.arrays import ROWS, counted_rows, every_row
+from pytest_fairness.statistics.arrays import DEFAULT_BLOCK, ROWS, counted_rows, every_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,16 +136,16 @@ def countable(
         return as_rows(table)
     if _has_many_values(source, outcome):
         return as_rows(table)
-    if block is not None and block not in columns and block == "template":
+    if block == DEFAULT_BLOCK and block not in columns:
         block = None
     return counts_of(table, outcome, by, cluster=cluster, block=block).table
 
 
-def columns_of(path: str) -> list[str]:
-    """Return the names of the columns of the files at *path*. Raises UsageError for what cannot be
-    read.
+def columns_of(table: Any) -> list[str]:
+    """Return the names of the columns of a *table*, or of the files at a path. Raises UsageError for
+    what cannot be read.
     """
-    return _columns(_opened(path))
+    return _columns(_opened(table))
 
 
 def as_rows(table: Any) -> Any:

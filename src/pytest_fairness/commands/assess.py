@@ -74,6 +74,13 @@ def add(subparsers: Any) -> None:
         action="store_true",
         help="compare ratios of rates with four fifths instead",
     )
+    parser.add_argument(
+        "--truth",
+        metavar="COLUMN",
+        help="what turned out to be right: compares error rates and predictive values, too",
+    )
+    parser.add_argument("--positive", metavar="VALUE", help="the outcome that is its yes")
+    parser.add_argument("--positive-truth", metavar="VALUE", help="the truth that is its yes")
     parser.add_argument("--cluster", metavar="COLUMN", help="what rows share, as a person")
     parser.add_argument("--block", metavar="COLUMN", help="compare within each of these, as a year")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of a family (0.05)")
@@ -93,6 +100,7 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.commands.columns import as_json
     from pytest_fairness.reports.plain_text import finding_text
 
+    _check_truth(arguments)
     columns, tables = _tables(arguments)
     families = [_family(given, columns, arguments.table) for given in arguments.by]
     given = _given(arguments, tables[0], columns)
@@ -101,6 +109,7 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     for by, table in zip(families, tables, strict=True):
         try:
             findings.append(judge(table, by=by, **given))
+            findings.extend(_error_rates(arguments, table, by, given))
         except FrameError as error:
             message = f"{arguments.table}: {error}"
             if not any(sign in str(arguments.table) for sign in "*?["):
@@ -116,6 +125,40 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
         return as_json([finding.to_dict() for finding in findings]), code
     texts = [finding_text(finding) for finding in findings]
     return "\n\n".join([*texts, *written]).rstrip("\n") + "\n", code
+
+
+def _check_truth(arguments: argparse.Namespace) -> None:
+    """Raise UsageError where what goes with --truth is given without it, or what does not with it."""
+    if arguments.truth is None:
+        for option in ("positive", "positive_truth"):
+            if getattr(arguments, option) is not None:
+                raise UsageError(f"--{option.replace('_', '-')} goes with --truth")
+        return
+    for option in ("four_fifths", "as_test"):
+        if getattr(arguments, option):
+            raise UsageError(f"--{option.replace('_', '-')} and --truth do not go together")
+
+
+def _error_rates(
+    arguments: argparse.Namespace,
+    table: pd.DataFrame,
+    by: str | list[str],
+    given: Mapping[str, Any],
+) -> tuple[Finding, ...]:
+    """Return the findings on the error rates of *table*; none without --truth."""
+    from pytest_fairness.analysis.error_rates import analyze_error_rates
+
+    if arguments.truth is None:
+        return ()
+    names = ("outcome", "cluster", "block", "alpha", "favourable", "lower_is_worse")
+    shared = {name: given[name] for name in names if name in given}
+    path = arguments.table
+    truth = arguments.truth
+    for option, column in (("positive", given["outcome"]), ("positive_truth", truth)):
+        value = getattr(arguments, option)
+        if value is not None:
+            shared[option] = _cell(table[column], value, path, f"--{option.replace('_', '-')}")
+    return analyze_error_rates(table, by=by, truth=truth, **shared)
 
 
 def _is_red(finding: Finding, arguments: argparse.Namespace) -> bool:
@@ -148,7 +191,7 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
     """Return the columns of the file, and for each family its table, as counts where it is reduced.
     Raises UsageError where the file cannot be read.
     """
-    from pytest_fairness.analysis.counts import columns_of, countable
+    from pytest_fairness.analysis.counts import columns_of, countable, counts_of
 
     path = arguments.table
     if not any(sign in str(path) for sign in "*?[") and not path.exists():
@@ -157,14 +200,24 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
         raise UsageError(f"{path} cannot be read: it is empty")
     columns = columns_of(str(path))
     outcome = _column(arguments.outcome, "--outcome", columns, path)
-    for name in ("cluster", "block"):
+    for name in ("cluster", "block", "truth"):
         if getattr(arguments, name) is not None:
             _column(getattr(arguments, name), f"--{name}", columns, path)
     tables = []
     for given in arguments.by:
         by = _family(given, columns, path)
         try:
-            table = countable(str(path), outcome, by, arguments.cluster, arguments.block)
+            if arguments.truth is None:
+                table = countable(str(path), outcome, by, arguments.cluster, arguments.block)
+            else:
+                table = counts_of(
+                    str(path),
+                    outcome,
+                    by,
+                    cluster=arguments.cluster,
+                    block=arguments.block,
+                    truth=arguments.truth,
+                ).table
         except FrameError as error:
             raise UsageError(f"{path}: {error}") from None
         if not len(table):
@@ -247,7 +300,7 @@ def _given(
             column = _column(column, f"--{name}", columns, path)
         given[name] = column
     if arguments.favourable is not None:
-        given["favourable"] = _cell(frame[outcome], arguments.favourable, path)
+        given["favourable"] = _cell(frame[outcome], arguments.favourable, path, "--favourable")
     if not arguments.four_fifths:
         given["kind"] = arguments.kind
         if arguments.lower_is_better:
@@ -255,14 +308,14 @@ def _given(
     return given
 
 
-def _cell(column: pd.Series[Any], text: str, path: Path) -> object:
+def _cell(column: pd.Series[Any], text: str, path: Path, option: str) -> object:
     """Return the value of *column* that is written *text*. Raises UsageError for none."""
     values = column.dropna().unique().tolist()
     for value in values:
         if str(value) == text:
             return value
     raise UsageError(
-        f"--favourable: no decision of {path} is {text!r}; there are "
+        f"{option}: no {column.name} of {path} is {text!r}; there are "
         f"{listed(sorted(map(str, values))[:9])}"
     )
 
