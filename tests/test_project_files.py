@@ -93,3 +93,24 @@ def test_faults_of_a_distribution_are_told() -> None:
         "src/__pycache__/a.pyc should not be there",
         "tests/.fairness/runs/log should not be there",
     ]
+
+
+def test_the_readme_holds_on_the_package_index() -> None:
+    """Links and pictures are absolute, and those into the repository name files that are there."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    inside = re.compile(
+        rf"{re.escape(PROJECT['urls']['Repository'])}/(?:blob|tree|raw)/main/([^#]+)"
+    )
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert targets
+    for target in targets:
+        assert target.startswith("https://"), target
+        path = inside.match(target)
+        assert path is None or (ROOT / path[1]).exists(), target
+
+
+def test_the_address_of_the_repository_is_one() -> None:
+    address = PROJECT["urls"]["Repository"]
+    assert all(url.startswith(address) for url in PROJECT["urls"].values())
+    assert loaded(ROOT / "CITATION.cff")["repository-code"] == address
