@@ -14,7 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pytest_fairness import analyze_disparity, analyze_four_fifths, assert_no_disparity, counts_of
+from pytest_fairness import (
+    analyze_disparity,
+    analyze_four_fifths,
+    analyze_preference,
+    assert_no_disparity,
+    counts_of,
+)
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import ROWS
@@ -155,3 +161,42 @@ def test_an_outcome_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, c
     message = capsys.readouterr().err
     assert f"{file}, line 251" in message
     assert "'maybe'" in message
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([5, -3, 7, 9], "column 'number_of_rows' is -3 in row 1"),
+        ([5, 3, 2.5, 9], "column 'number_of_rows' is 2.5 in row 2"),
+        ([math.nan, 3, 4, 5], "column 'number_of_rows' is nan in row 0"),
+        (["some", 3, 4, 5], "column 'number_of_rows' holds no numbers"),
+        ([0, 0, 0, 0], "column 'number_of_rows' is 0 in every row"),
+    ],
+)
+def test_what_is_no_count_is_refused(counts: list[Any], message: str) -> None:
+    table = pd.DataFrame({"race": list("aabb"), "hired": [1, 0, 1, 0], ROWS: counts})
+    with pytest.raises(FrameError, match=message):
+        analyze_disparity(table, "hired", "race", cluster=None)
+
+
+@pytest.mark.parametrize("table", [None, [1, 2], {"hired": [1]}, 3])
+def test_what_is_no_table_is_refused(table: Any) -> None:
+    with pytest.raises(FrameError, match=f"a table is needed, not {type(table).__name__}"):
+        analyze_disparity(table, "hired", "race")
+
+
+def test_counts_of_choices_are_judged_as_their_rows() -> None:
+    choices = pd.DataFrame(
+        {
+            "first": ["a", "a", "b", "b"],
+            "second": ["b", "b", "a", "a"],
+            "chosen": ["a", "b", "a", "b"],
+            ROWS: [40, 20, 35, 25],
+        }
+    )
+    rows = choices.loc[choices.index.repeat(choices[ROWS])].drop(columns=ROWS)
+    rows = rows.reset_index(drop=True)
+    given = {"cluster": None, "block": None}
+    assert (
+        analyze_preference(choices, **given).sentence == analyze_preference(rows, **given).sentence
+    )

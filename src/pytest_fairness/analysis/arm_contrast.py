@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
+from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import Family, Member, keep_green
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
@@ -90,7 +91,7 @@ def analyze_arms(
     argument out of range.
     """
     check_level(alpha, correction)
-    frame = require_frame(frame)
+    frame = require_frame(as_rows(frame))
     arms = code(frame, arm, "arm")
     _check_arms(arm, arms.labels, treated, control, placebo)
     blocks = block_columns(frame, block)

@@ -165,7 +165,7 @@ def _whole(table: Any) -> pd.DataFrame:
     source = _opened(table)
     if isinstance(source, pd.DataFrame):
         return source
-    whole = _pandas(_narwhals().from_native(source))
+    whole = _pandas(_native(source))
     if _is_csv(table):
         return _typed(whole)
     return whole
@@ -255,8 +255,16 @@ def _columns(source: Any) -> list[str]:
 
     if isinstance(source, pd.DataFrame):
         return list(map(str, source.columns))
-    frame = _narwhals().from_native(source)
+    frame = _native(source)
     return list(map(str, frame.collect_schema().names()))
+
+
+def _native(table: Any) -> Any:
+    """Return *table* as narwhals has it. Raises FrameError for what is no table."""
+    try:
+        return _narwhals().from_native(table)
+    except TypeError:
+        raise FrameError(f"a table is needed, not {type(table).__name__}") from None
 
 
 def _narwhals() -> Any:
@@ -277,7 +285,7 @@ def _counted(source: Any, keys: list[str], *, counts: bool) -> pd.DataFrame:
     number = nw.lit(1).alias(ROWS)
     if counts:
         number = nw.col(ROWS).cast(nw.Int64)
-    frame = nw.from_native(source).select(*keys, number)
+    frame = _native(source).select(*keys, number)
     grouped = frame.group_by(*keys, drop_null_keys=False).agg(nw.col(ROWS).sum())
     counted = _pandas(grouped)
     return counted[counted[ROWS] > 0].reset_index(drop=True)
@@ -295,7 +303,7 @@ def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -
 
 def _has_many_values(source: Any, outcome: str) -> bool:
     """Return whether the first rows hold so many outcomes that counts would be no smaller."""
-    first = _pandas(_narwhals().from_native(source).select(outcome).head(_FIRST))
+    first = _pandas(_native(source).select(outcome).head(_FIRST))
     return bool(first[outcome].nunique() > _MANY)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pytest_fairness import model
+from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import Family, Member, keep_green
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
@@ -112,7 +113,8 @@ def analyze_preference(
     rule = Rule(alpha=alpha, correction=correction)
     if _look is not None:
         rule = Rule(alpha=_look.red, correction=correction, look=_look)
-    blocks = block_columns(require_frame(frame), block)
+    frame = require_frame(as_rows(frame))
+    blocks = block_columns(frame, block)
     notes: tuple[str, ...] = ()
     if trial is None:
         if rank is not None or position is not None:

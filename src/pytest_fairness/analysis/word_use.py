@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.corrections import correct
@@ -42,7 +43,7 @@ def analyze_words(
 
     from pytest_fairness.scorers.text import STAND_IN, masked, names_of
 
-    frame = require_frame(frame)
+    frame = require_frame(as_rows(frame))
     for column in (by, text):
         if column not in frame.columns:
             raise FrameError(

@@ -65,7 +65,7 @@ def fairness_grid(
     template: str | Path | Iterable[str | Path] | Mapping[str, str | Path],
     groups: Mapping[str, object] | None = None,
     persona: str | Persona | Iterable[Persona] | None = None,
-    names: int = 20,
+    names: int | Sequence[int] | None = None,
     context: Mapping[str, object] | None = None,
     signal: str | Sequence[str] = "name",
     repetitions: int | None = None,

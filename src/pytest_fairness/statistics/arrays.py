@@ -29,6 +29,7 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
 ROWS = "number_of_rows"
+_WHAT_IT_COUNTS = "how many rows of the table that was counted each row stands for"
 """The column of a table of counts that says how many rows alike each of its rows stands for."""
 NAME_PARTS = ("first_name", "last_name")
 _CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
@@ -322,10 +323,25 @@ def read_design(
 
 
 def counted_rows(frame: pd.DataFrame) -> Floats | None:
-    """Return how many rows each row of a table of counts stands for; None for a table of rows."""
+    """Return how many rows each row of a table of counts stands for; None for a table of rows.
+    Raises FrameError for what is no count.
+    """
     if ROWS not in frame.columns:
         return None
-    return np.asarray(frame[ROWS].to_numpy(dtype=np.float64), dtype=np.float64)
+    try:
+        counts = np.asarray(frame[ROWS].to_numpy(dtype=np.float64), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FrameError(f"column {ROWS!r} holds no numbers: it says {_WHAT_IT_COUNTS}") from None
+    wrong = ~np.isfinite(counts) | (counts < 0) | (counts != np.floor(counts))
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise FrameError(
+            f"column {ROWS!r} is {counts[place]:g} in row {place}: it says {_WHAT_IT_COUNTS}, a "
+            "whole number from 0"
+        )
+    if not counts.any():
+        raise FrameError(f"column {ROWS!r} is 0 in every row: there is nothing to compare")
+    return counts
 
 
 def every_row(frame: pd.DataFrame) -> pd.DataFrame:
