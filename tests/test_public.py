@@ -15,6 +15,7 @@ import pytest
 from pytest_fairness import plugin
 from pytest_fairness.pytest_layer import hookspecs
 from pytest_fairness.pytest_layer.markers import descriptions
+from tests.support.surface import RECORD, surface
 
 ROOT = Path(__file__).parents[1]
 SUITES = ROOT / "src" / "pytest_fairness" / "suites"
@@ -77,6 +78,13 @@ def test_the_page_lists_fixtures_markers_and_hooks() -> None:
     assert sorted(LISTED["Hooks"]) == sorted(
         name for name in vars(hookspecs) if name.startswith("pytest_fairness_")
     )
+
+
+def test_names_and_signatures_are_those_recorded() -> None:
+    """A change of the public surface edits the record, and is seen in review:
+    ``python -m tests.support.surface`` writes it anew.
+    """
+    assert surface() == RECORD.read_text(encoding="utf-8")
 
 
 def test_fixtures_in_everybodys_sessions_carry_the_name_of_the_plugin() -> None:

@@ -94,7 +94,7 @@ def demo(arguments: argparse.Namespace) -> tuple[str, int]:
     """
     folder = _folder(arguments.folder)
     for name, text in _FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
     command = [sys.executable, "-m", "pytest", "--tb=short", "-q", "-p", "no:cacheprovider"]
     command += ["-c", "pytest.ini", "--rootdir=.", "test_demo.py"]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

@@ -222,7 +222,7 @@ def _written(path: Path, text: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # a link is replaced, never followed
-        with path.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
@@ -236,7 +236,7 @@ def _ignored(path: Path) -> bool:
         text = path.read_text(encoding="utf-8")
     if {_IGNORED, ".fairness", "/.fairness", "/.fairness/"} & set(text.splitlines()):
         return False
-    with path.open("a", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8", newline="\n") as file:
         if text and not text.endswith("\n"):
             file.write("\n")
         file.write(f"{_IGNORED}\n")

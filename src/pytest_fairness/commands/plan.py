@@ -355,7 +355,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             result["code"] = 1
     except UsageError as error:
         result = {"error": str(error)}
-    path.write_text(json.dumps(result), encoding="utf-8")
+    path.write_text(json.dumps(result), encoding="utf-8", newline="\n")
 
 
 def _suite_of(session: pytest.Session, assumed: dict[str, Any]) -> dict[str, Any]:

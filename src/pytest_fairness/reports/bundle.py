@@ -134,7 +134,7 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
         "pdf": surroundings(),
     }
     (folder / ABOUT).write_text(
-        json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="ascii"
+        json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="ascii", newline="\n"
     )
 
 
@@ -254,7 +254,9 @@ def derive(folder: Path) -> None:
     for name in _METHODS:
         text = (_documentation() / name).read_text(encoding="utf-8")
         # Pages beside these are not here.
-        (folder / "methodology" / name).write_text(_LINK.sub(r"\1", text), encoding="utf-8")
+        (folder / "methodology" / name).write_text(
+            _LINK.sub(r"\1", text), encoding="utf-8", newline="\n"
+        )
     reasons = [
         f"{number} ({nodeid})\n\n{finding.explain()}\n" for finding, nodeid, number in results.named
     ]
@@ -627,7 +629,9 @@ def _check_derived(
     _copy(recorded, folder, again)
     without_pdf = about.get("pdf") not in (None, surroundings())
     if without_pdf:  # another version of the library writes other bytes
-        (again / ABOUT).write_text(json.dumps({**about, "pdf": None}))
+        (again / ABOUT).write_text(
+            json.dumps({**about, "pdf": None}), encoding="ascii", newline="\n"
+        )
         verification.problems.append(
             f"summary.pdf was not compared: it was made with {shortened(str(about['pdf']), 200)}; "
             "verify where these "

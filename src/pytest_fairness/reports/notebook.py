@@ -59,7 +59,7 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Write it to the file *path*, which is replaced; the path."""
-        Path(path).write_text(self.svg, encoding="utf-8")
+        Path(path).write_text(self.svg, encoding="utf-8", newline="\n")
         return Path(path)
 
 
