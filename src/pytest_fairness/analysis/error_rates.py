@@ -96,16 +96,16 @@ def analyze_error_rates(
     if lower_is_worse is None:
         lower_is_worse = favourable is None or _is_yes(frame, decided, favourable)
     decided = replace(decided, lower_is_worse=lower_is_worse)
-    known = ~np.isnan(right.values.values)
+    has_truth = ~np.isnan(right.values.values)
     given: dict[str, Any] = {"cluster": cluster, "block": block, "correction": correction}
-    notes = _left_out(frame, known, truth)
-    if analyze_disparity(frame[known], truth, by, alpha=alpha, **given).verdict in ALARMS:
+    notes = _left_out(frame, has_truth, truth)
+    if analyze_disparity(frame[has_truth], truth, by, alpha=alpha, **given).verdict in ALARMS:
         notes = (*notes, _BOTH)
     rates = _error_rates(decided, right)
     names = [rate.name for rate in rates]
     findings = []
     for rate in rates:
-        about = known & (rate.given == rate.where)
+        about = has_truth & (rate.given == rate.where)
         if not about.any():
             raise FrameError(f"no row has what the {rate.name} is about")
         finding = analyze_disparity(
@@ -210,12 +210,12 @@ def _answer(reading: Reading, value: int) -> str:
     return ("no", "yes")[value]
 
 
-def _left_out(frame: pd.DataFrame, known: Any, truth: str) -> tuple[str, ...]:
+def _left_out(frame: pd.DataFrame, has_truth: Any, truth: str) -> tuple[str, ...]:
     """Return the note on rows of which nobody knows what was right."""
     weight = counted_rows(frame)
-    number = int((~known).sum())
+    number = int((~has_truth).sum())
     if weight is not None:
-        number = int(weight[~known].sum())
+        number = int(weight[~has_truth].sum())
     if not number:
         return ()
     return (f"{count(number, 'row')} without {truth!r} left out: nobody knows what was right",)
