@@ -264,7 +264,9 @@ def _native(table: Any) -> Any:
     try:
         return _narwhals().from_native(table)
     except TypeError:
-        raise FrameError(f"a table is needed, not {type(table).__name__}") from None
+        raise FrameError(
+            f"expected a table with one row a trial, got {type(table).__name__}"
+        ) from None
 
 
 def _narwhals() -> Any:
