@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -16,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import KW_ONLY, dataclass
 from types import FrameType
 from typing import Any, Self, TypeVar
@@ -45,6 +45,8 @@ _ENDPOINT_FACTS = (
     "default_parameters",
     "price",
 )
+#: Seconds after which an interrupt is heeded at the latest.
+_HEEDED = 0.1
 #: Seconds that an endpoint has to close.
 _CLOSING = 5.0
 
@@ -272,6 +274,7 @@ class Engine(EngineContext):
         try:
             with ended_as_by_ctrl_c():
                 future = loop.submit(queue.run())
+                _wait(future)
                 future.result()
         except BaseException as error:
             if isinstance(error, EndpointError):
@@ -286,9 +289,9 @@ class Engine(EngineContext):
         for ending, seconds in ((queue.stop, self.grace), (queue.cancel, 2.0)):
             loop.call(ending)
             # A second interrupt: no more patience.
-            with contextlib.suppress(FutureTimeout, KeyboardInterrupt):
-                future.exception(seconds)
-                return
+            with contextlib.suppress(KeyboardInterrupt):
+                if _wait(future, seconds):
+                    return
         future.cancel()
 
     def halt(self, why: str) -> None:
@@ -363,6 +366,18 @@ class Engine(EngineContext):
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _wait(future: Future[None], seconds: float = math.inf) -> bool:
+    """Wait until *future* is done, at most *seconds*, and return whether it is.
+
+    The waits are short: once Polars is imported, as statsmodels does where it is installed, an
+    interrupt does not end a wait for a lock, and is heeded after it.
+    """
+    until = time.monotonic() + seconds
+    while not future.done() and time.monotonic() < until:
+        wait([future], timeout=_HEEDED)
+    return future.done()
 
 
 def _facts_of(endpoint: Endpoint) -> dict[str, Any]:
