@@ -90,7 +90,7 @@ def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
         _record(run_dir, root, folder)
         with stored(folder, watch):
             derive(folder)
-        write_atomically(folder / SUMS, _sums(folder).encode("ascii"))
+        write_atomically(folder / SUMS, sums_of(folder).encode("ascii"))
         packed = Path(temporary) / "bundle.zip"
         _pack(folder, packed)
         if into.exists() and (not into.is_file() or sha256_of(into) != sha256_of(packed)):
@@ -405,7 +405,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _sums(folder: Path) -> str:
+def sums_of(folder: Path) -> str:
+    """The SHA-256 of every file in *folder*, as ``sha256sum`` writes and reads them."""
     return "".join(
         f"{sha256_of(folder / name)}  {name}\n" for name in _files(folder) if name != SUMS
     )
@@ -529,7 +530,7 @@ def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) 
     """
     verification = Verification()
     try:
-        verification.problems += _check_sums(folder, verification)
+        verification.problems += check_sums(folder, verification)
         about = _about(folder)
         run = verify_run(folder, _bundled(folder), watch)
         verification.checked += run.checked
@@ -550,7 +551,8 @@ def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) 
     return verification
 
 
-def _check_sums(folder: Path, verification: Verification) -> list[str]:
+def check_sums(folder: Path, verification: Verification) -> list[str]:
+    """Return which files of *folder* are not as its SHA256SUMS lists them."""
     there = set(_files(folder)) - {SUMS}
     if not (folder / SUMS).exists():
         return [f"{SUMS} is missing: nothing shows which files the bundle had"]
