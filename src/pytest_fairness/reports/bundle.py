@@ -34,6 +34,7 @@ from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.escaping import csv_cell, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.formatting import family_line
 from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
@@ -245,6 +246,7 @@ def derive(folder: Path) -> None:
             results, GroupResult, lambda finding: finding.group_results
         ),
         "statistics/pairs.csv": _parts_table(results, PairResult, lambda finding: finding.pairs),
+        "scenarios.csv": _scenarios(results),
         "justifications.csv": _justifications(results),
         "mitigations.csv": _mitigations(results),
     }
@@ -284,6 +286,7 @@ _CONTENTS = {
     "manifest.json": "what was run: command, settings, versions, endpoints, models, and how far each log reaches",
     "trials*.jsonl": "every request and reply, verbatim, and what each finding was judged from; chained by hashes",
     "statistics/": "findings, groups and pairs as tables",
+    "scenarios.csv": "each finding as a scenario: groups, hazard, measurement, threshold, mitigation, review",
     "justifications.csv": "why a FLAG was accepted, by whom, and until when",
     "mitigations.csv": "what is done about findings, by whom, and what this run says of it",
     "retests.csv": "what other runs of the project say of the findings that did not pass",
@@ -337,6 +340,36 @@ def _parts_table(
         for part in parts(finding)
     )
     return ("finding", "test", "outcome", *names), rows
+
+
+def _scenarios(results: RunResults) -> Rows:
+    """A row a finding: groups, hazard, measurement, threshold, mitigation and review trigger."""
+    head = (
+        "finding",
+        "test",
+        "class",
+        "groups",
+        "hazard",
+        "measurement",
+        "threshold",
+        "mitigation",
+    )
+    rows = []
+    for finding, nodeid, number in results.named:
+        groups = ", ".join(group.group for group in finding.group_results)
+        measurement = f"{finding.assertion}: {finding.outcome}"
+        actions = [
+            str(entry["action"])
+            for entry in results.mitigations
+            if number in entry.get("findings", ())
+        ]
+        row = (
+            *(number, nodeid, finding.protected_class, groups, finding.scenario.get("hazard")),
+            *(measurement, family_line(finding), "; ".join(actions)),
+            finding.scenario.get("review_trigger"),
+        )
+        rows.append(row)
+    return (*head, "review_trigger"), rows
 
 
 def _justifications(results: RunResults) -> Rows:
