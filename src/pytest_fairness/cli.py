@@ -38,6 +38,7 @@ COMMANDS = {
     "the folder of a run": {
         "audit": "audit",
         "verify": "audit",
+        "publish": "publish",
         "export": "run_folders",
         "merge": "run_folders",
         "salvage": "run_folders",

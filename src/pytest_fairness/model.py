@@ -419,6 +419,11 @@ def _urgency(pair: PairResult) -> tuple[float, ...]:
     return (-pair.verdict.severity, alarm, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
 
 
+#: What a test may say of the bias scenario that it is about, as the draft prEN 18283 has it; group,
+#: measurement, threshold and mitigation are known of every finding.
+SCENARIO = ("hazard", "review_trigger")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence
@@ -429,7 +434,8 @@ class Finding:
     ``effect_size`` are those of the pair that decides the verdict, and the two texts say so where
     nothing was computed. ``assertion`` names the comparison (``no_disparity``, ``four_fifths``,
     ``baseline``, …), ``family`` says which tests were corrected together, how, and at which alpha;
-    ``controls`` of which controls of ISO/IEC 42001, Annex A, it is evidence, and how strong.
+    ``controls`` of which controls of ISO/IEC 42001, Annex A, it is evidence, and how strong;
+    ``scenario`` what the test says of the :data:`SCENARIO` that it is about.
     """
 
     assertion: str
@@ -464,6 +470,7 @@ class Finding:
     justification: Mapping[str, JSON] | None = None
     explanation: str = ""
     controls: Mapping[str, str] = field(default_factory=dict)
+    scenario: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         effect = repr(re.split(r"[,:(]", self.effect_size, maxsplit=1)[0].strip())[1:-1]

@@ -90,7 +90,8 @@ class TestContext:
     ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just
     before, what it was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`).
     ``justification`` looks up the documented reason for a FLAG. ``controls``: of which controls it
-    is evidence, and how strong. ``baseline`` gives the store of approved snapshots.
+    is evidence, and how strong; ``scenario``: its hazard and review trigger.
+    ``baseline`` gives the store of approved snapshots.
     ``staged``, where the test asks for the trials of a design, asks the stages that its assertions
     look at; ``red`` gives what the assertion in a place may spend on red about a fair system, at
     most its own alpha; ``log_look`` takes the record of each look. ``changed`` gives the columns of
@@ -111,6 +112,7 @@ class TestContext:
     description: str
     emit: Callable[[Finding], None]
     controls: Mapping[str, str] = field(default_factory=dict)
+    scenario: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None

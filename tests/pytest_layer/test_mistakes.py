@@ -265,6 +265,8 @@ def test_documents_are_read_before_anything_is_asked(project: Project, case: str
         ("justification={'reason': 'x'}", "missing key"),
         ("controls={'A.9.9': 'proof'}", "A.9.9"),
         ("alpha=5", "is no level"),
+        ("hazard=['x']", "say it in words"),
+        ("review_trigger=' '", "say it in words"),
         ("modul='x'", "has no 'modul'"),
     ],
 )

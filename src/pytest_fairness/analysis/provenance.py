@@ -103,7 +103,7 @@ class TableFacts:
 
 def with_provenance(finding: Finding, frame: pd.DataFrame) -> Finding:
     """Return *finding* with test_id, test_module, description, tier, model_endpoint, simulated,
-    replayed, controls and explanation.
+    replayed, controls, scenario and explanation.
 
     One trial of a simulated endpoint, or replayed, makes the whole finding so: it must never pass
     for live evidence. :func:`~pytest_fairness.analysis.policy.withheld` decides whether a PASS
@@ -142,6 +142,7 @@ def _of_test(finding: Finding, test: TestContext) -> Finding:
         test_id=test.test_id,
         test_module=test.test_module,
         description=test.description,
+        scenario=test.scenario,
     )
 
 

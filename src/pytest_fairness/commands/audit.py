@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_path, add_run
+from pytest_fairness.commands import add_path, add_run, complete
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.verification import Verification
@@ -29,6 +29,15 @@ def add(subparsers: Any) -> None:
     add_path(parser, "--into", "the ZIP to write (audit-RUN.zip)")
     pdf = "write its summary, one to three pages to be signed, to PATH as well"
     add_path(parser, "--pdf", pdf)
+    complete(
+        parser.add_argument(
+            "--framework",
+            metavar="NAME",
+            help="print which artefact of the run answers which clause of a law or a standard, and what "
+            "the run lacks; write nothing",
+        ),
+        _names_of_frameworks,
+    )
     parser.set_defaults(run=audit)
     parser = subparsers.add_parser(
         "verify",
@@ -50,6 +59,8 @@ def add(subparsers: Any) -> None:
 
 def audit(arguments: argparse.Namespace) -> tuple[str, int]:
     """Write the bundle; say where it is, and what to keep elsewhere."""
+    if arguments.framework is not None:
+        return _framework(arguments)
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.reports.bundle import sha256_of, write_bundle
 
@@ -69,6 +80,31 @@ def audit(arguments: argparse.Namespace) -> tuple[str, int]:
         "keep that number where nobody who can replace the file can change it\n"
         f"verify it anywhere: pytest-fairness verify {bundle}\n"
     ), 0
+
+
+def _framework(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Return what the run has for each clause of a framework, and what it lacks."""
+    import datetime
+
+    from pytest_fairness.analysis.frameworks import framework_called
+    from pytest_fairness.errors import UsageError
+    from pytest_fairness.reports.findings_json import read_results
+    from pytest_fairness.reports.framework_page import framework_page
+    from pytest_fairness.reports.plain_text import page_text
+
+    framework = framework_called(arguments.framework)
+    if arguments.into is not None or arguments.pdf is not None:
+        raise UsageError("--framework writes nothing: give --into and --pdf without it")
+    run: Path = arguments.folder
+    today = datetime.datetime.now(datetime.UTC).date()
+    text = page_text(framework_page(framework, read_results(run), run, today))
+    return f"{text}\nnot verified here: pytest-fairness verify {run.name}\n", 0
+
+
+def _names_of_frameworks(**_: object) -> list[str]:
+    from pytest_fairness.analysis.frameworks import frameworks
+
+    return sorted(frameworks())
 
 
 def verify(arguments: argparse.Namespace) -> tuple[str, int]:

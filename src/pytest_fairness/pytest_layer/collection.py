@@ -20,6 +20,7 @@ from pytest_fairness.design.pairs import expand_pairs, staged_pairs
 from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
+from pytest_fairness.model import SCENARIO
 from pytest_fairness.pytest_layer.markers import signature_of
 from pytest_fairness.pytest_layer.marks import (
     DESIGNS,
@@ -433,7 +434,8 @@ def active_items(
 
 class Labels(NamedTuple):
     """The labels of a test in reports: its id, module and description, the controls that it is
-    evidence of with the strength of the evidence, and the justifications that stand at it.
+    evidence of with the strength of the evidence, its hazard and review trigger, and the
+    justifications that stand at it.
     ``finding``: it is there to draw one, and does not judge by asserts of its own.
     """
 
@@ -441,6 +443,7 @@ class Labels(NamedTuple):
     module: str
     description: str
     controls: Mapping[str, str]
+    scenario: Mapping[str, str]
     justifications: tuple[Justification, ...]
     finding: bool = True
     room: bool = False
@@ -476,10 +479,22 @@ def labels_of(item: pytest.Item) -> Labels:
         module=str(keywords.get("module") or module),
         description=str(keywords.get("description") or _description(item)),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
+        scenario=_scenario(item, keywords),
         justifications=stated,
         finding=keywords.get("finding", True),
         room=any(_promises_room(item, name) for name in ("fairness", GRID)),
     )
+
+
+def _scenario(item: pytest.Item, keywords: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return what the marker of *item* says of the bias scenario that it tests. Raises UsageError
+    for what is no text.
+    """
+    stated = {name: keywords[name] for name in SCENARIO if keywords.get(name) is not None}
+    for name, text in stated.items():
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError(f"{item.nodeid}: {name}={text!r}: say it in words")
+    return stated
 
 
 def _description(item: pytest.Item) -> str:

@@ -72,6 +72,7 @@ class ItemContexts:
             test_module=labels.module,
             description=labels.description,
             controls=labels.controls,
+            scenario=labels.scenario,
             room=labels.room,
             emit=judgements.log,
             keep=judgements.keep,

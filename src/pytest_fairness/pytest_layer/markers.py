@@ -48,14 +48,17 @@ def fairness(
     module: str | None = None,
     description: str | None = None,
     controls: Sequence[str] | Mapping[str, str] | None = None,
+    hazard: str | None = None,
+    review_trigger: str | None = None,
     justification: Mapping[str, str] | None = None,
     alpha: float = 0.05,
     room: bool = False,
     finding: bool = True,
 ) -> None:
     """a fairness test; what it is called in reports, the controls that it is evidence of, the
-    documented reason for a FLAG, the level at which it judges, whether its design promises answers
-    that can vary, and False where it judges by its own asserts
+    harm that it is about and what brings it up for review, the documented reason for a FLAG, the
+    level at which it judges, whether its design promises answers that can vary, and False where it
+    judges by its own asserts
     """
 
 

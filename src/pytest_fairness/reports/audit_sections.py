@@ -163,14 +163,10 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         Section(
             heading="What was concluded",
             id="concluded",
-            parts=(Counts(rows=tuple(results.counts.items())), _conclusions(results), run_facts),
+            parts=(Counts(rows=tuple(results.counts.items())), conclusions(results), run_facts),
         ),
         Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
-        Section(
-            heading="What it takes as recorded",
-            id="recorded",
-            parts=(_AS_RECORDED, Notes(items=_NOT_DERIVED)),
-        ),
+        recorded_section(),
         *(
             made
             for made in (
@@ -192,9 +188,18 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
     )
 
 
-def _conclusions(results: RunResults) -> Table:
+def recorded_section() -> Section:
+    """Return what a verification takes as recorded, since nothing else says what it should be."""
+    parts = (_AS_RECORDED, Notes(items=_NOT_DERIVED))
+    return Section(heading="What it takes as recorded", id="recorded", parts=parts)
+
+
+def conclusions(results: RunResults, page: str = "report.html") -> Table:
+    """Return every finding with its verdict and sentence, the worst first, each with a link to its
+    card on *page*.
+    """
     columns: Columns = {
-        "Finding": lambda row: Entry(words=row[2], file=f"report.html#{row[2]}"),
+        "Finding": lambda row: Entry(words=row[2], file=f"{page}#{row[2]}"),
         "Verdict": lambda row: Entry(verdict=row[0].verdict, reason=row[0].reason),
         "What was found": lambda row: Entry(words=row[0].sentence, small=(row[1],)),
     }

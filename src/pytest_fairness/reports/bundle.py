@@ -34,6 +34,7 @@ from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.escaping import csv_cell, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.formatting import family_line
 from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
@@ -90,7 +91,7 @@ def write_bundle(run_dir: Path, into: Path, watch: Watch = unwatched) -> Path:
         _record(run_dir, root, folder)
         with stored(folder, watch):
             derive(folder)
-        write_atomically(folder / SUMS, _sums(folder).encode("ascii"))
+        write_atomically(folder / SUMS, sums_of(folder).encode("ascii"))
         packed = Path(temporary) / "bundle.zip"
         _pack(folder, packed)
         if into.exists() and (not into.is_file() or sha256_of(into) != sha256_of(packed)):
@@ -245,6 +246,7 @@ def derive(folder: Path) -> None:
             results, GroupResult, lambda finding: finding.group_results
         ),
         "statistics/pairs.csv": _parts_table(results, PairResult, lambda finding: finding.pairs),
+        "scenarios.csv": _scenarios(results),
         "justifications.csv": _justifications(results),
         "mitigations.csv": _mitigations(results),
     }
@@ -286,6 +288,7 @@ _CONTENTS = {
     "manifest.json": "what was run: command, settings, versions, endpoints, models, and how far each log reaches",
     "trials*.jsonl": "every request and reply, verbatim, and what each finding was judged from; chained by hashes",
     "statistics/": "findings, groups and pairs as tables",
+    "scenarios.csv": "each finding as a scenario: groups, hazard, measurement, threshold, mitigation, review",
     "justifications.csv": "why a FLAG was accepted, by whom, and until when",
     "mitigations.csv": "what is done about findings, by whom, and what this run says of it",
     "retests.csv": "what other runs of the project say of the findings that did not pass",
@@ -339,6 +342,36 @@ def _parts_table(
         for part in parts(finding)
     )
     return ("finding", "test", "outcome", *names), rows
+
+
+def _scenarios(results: RunResults) -> Rows:
+    """A row a finding: groups, hazard, measurement, threshold, mitigation and review trigger."""
+    head = (
+        "finding",
+        "test",
+        "class",
+        "groups",
+        "hazard",
+        "measurement",
+        "threshold",
+        "mitigation",
+    )
+    rows = []
+    for finding, nodeid, number in results.named:
+        groups = ", ".join(group.group for group in finding.group_results)
+        measurement = f"{finding.assertion}: {finding.outcome}"
+        actions = [
+            str(entry["action"])
+            for entry in results.mitigations
+            if number in entry.get("findings", ())
+        ]
+        row = (
+            *(number, nodeid, finding.protected_class, groups, finding.scenario.get("hazard")),
+            *(measurement, family_line(finding), "; ".join(actions)),
+            finding.scenario.get("review_trigger"),
+        )
+        rows.append(row)
+    return (*head, "review_trigger"), rows
 
 
 def _justifications(results: RunResults) -> Rows:
@@ -407,7 +440,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _sums(folder: Path) -> str:
+def sums_of(folder: Path) -> str:
+    """The SHA-256 of every file in *folder*, as ``sha256sum`` writes and reads them."""
     return "".join(
         f"{sha256_of(folder / name)}  {name}\n" for name in _files(folder) if name != SUMS
     )
@@ -531,7 +565,7 @@ def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) 
     """
     verification = Verification()
     try:
-        verification.problems += _check_sums(folder, verification)
+        verification.problems += check_sums(folder, verification)
         about = _about(folder)
         run = verify_run(folder, _bundled(folder), watch)
         verification.checked += run.checked
@@ -552,7 +586,8 @@ def _verify_bundle(folder: Path, again: Path, watch: Watch, records_only: bool) 
     return verification
 
 
-def _check_sums(folder: Path, verification: Verification) -> list[str]:
+def check_sums(folder: Path, verification: Verification) -> list[str]:
+    """Return which files of *folder* are not as its SHA256SUMS lists them."""
     there = set(_files(folder)) - {SUMS}
     if not (folder / SUMS).exists():
         return [f"{SUMS} is missing: nothing shows which files the bundle had"]

@@ -130,6 +130,8 @@ def _requirement_and_terms(finding: model.Finding) -> Iterator[Part]:
         yield f"What the test requires: {shortened(finding.description, 600)}"
     terms = facts(
         {
+            "Hazard": finding.scenario.get("hazard"),
+            "To be reviewed": finding.scenario.get("review_trigger"),
             "Justified": formatting.justification_line(finding),
             "Why not more": "; ".join(formatting.reasons(finding)),
             "Session": formatting.session_line(finding),

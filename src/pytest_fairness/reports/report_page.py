@@ -88,6 +88,21 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     return cards
 
 
+def cards_without_replies(results: RunResults) -> list[Section]:
+    """Cards of the findings as :func:`finding_cards` makes them, without a word of a reply."""
+    return [
+        finding_section(
+            results.findings[place],
+            results.ids[place],
+            nodeid=results.test_of(place),
+            outcome=results.maker_of(place).outcome,
+            examples=None,
+            examples_at="",
+        )
+        for place in results.order[:MOST_CARDS]
+    ]
+
+
 def unreadable(run_dir: Path) -> tuple[Banner, ...]:
     """Return the banner of a page whose records cannot be read: much of it is missing."""
     try:

@@ -75,7 +75,7 @@ _VERBATIM = frozenset(("openai", "anthropic", "azure", "ollama"))
 #: Of a finding what a session adds to it, or says of the test: not what the analysis makes of its
 #: table.
 _BESIDE = frozenset(
-    ("test_id", "test_module", "description", "justification", "notes", "explanation")
+    ("test_id", "test_module", "description", "justification", "notes", "explanation", "scenario")
 )
 #: Columns of the trials that scores and choices are read off, or into.
 _READ_OFF = frozenset(
