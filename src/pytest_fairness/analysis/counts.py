@@ -265,7 +265,8 @@ def _native(table: Any) -> Any:
         return _narwhals().from_native(table)
     except TypeError:
         raise FrameError(
-            f"expected a table with one row a trial, got {type(table).__name__}"
+            f"expected a pandas DataFrame with one row a trial, or a table of another engine, got "
+            f"{type(table).__name__}"
         ) from None
 
 
