@@ -62,3 +62,18 @@ def test_a_scenario_stands_in_finding_report_and_bundle(run: Path, tmp_path: Pat
     (folder / "findings.json").write_text(json.dumps(data, indent=1) + "\n")
     resummed(folder)
     assert any("scenario" in problem for problem in verify(folder).problems)
+
+
+def test_a_run_from_before_scenarios_verifies(run: Path, tmp_path: Path) -> None:
+    """Unless the log says that there was one."""
+    path = run / "findings.json"
+    data = json.loads(path.read_bytes())
+    for finding in data["findings"]:
+        if not finding["scenario"]:
+            del finding["scenario"]
+    path.write_text(json.dumps(data, indent=1) + "\n")
+    assert verify(run).problems == []
+    for finding in data["findings"]:
+        finding.pop("scenario", None)
+    path.write_text(json.dumps(data, indent=1) + "\n")
+    assert any("scenario.hazard" in problem for problem in verify(run).problems)

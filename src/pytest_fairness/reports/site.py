@@ -260,8 +260,8 @@ def _scope_section(results: RunResults, _: Path) -> Section:
     )
     limit = (
         "A verdict is about these systems, tests and prompts on that date, and about nothing else. "
-        "PASS means that no difference larger than medium was possible within the stated "
-        "intervals; a class or an outcome that is not listed was not tested."
+        "PASS means that the interval of every effect excludes a medium difference, not that there "
+        "is none. A class or an outcome that is not listed was not tested."
     )
     parts = (tested, chosen_facts(results, *_FACTS), limit)
     return Section(heading="Scope and date", id="scope", parts=parts)
@@ -271,7 +271,7 @@ def _check_section(_: RunResults, __: Path, *, publication: Publication) -> Sect
     """Return how anybody verifies the bundle, and makes this site again from it."""
     whose = "ask whoever published this for it; it holds prompts and replies"
     if publication.replies:
-        whose = f"it is here: {EVIDENCE}"
+        whose = f"{EVIDENCE}, beside this page"
     version = installed()["pytest-fairness"]
     commands = (
         f"pip install pytest-fairness=={version}",
@@ -281,7 +281,7 @@ def _check_section(_: RunResults, __: Path, *, publication: Publication) -> Sect
         f"diff again/{SUMS} {SUMS}   # of this site: no difference",
     )
     parts = (
-        f"Everything here is made from one bundle of the run's logs, {whose}. Verifying it derives "
+        f"Everything here is made from one bundle of the run's logs: {whose}. Verifying it derives "
         "each verdict again from what was asked and answered.",
         Printed(lines=commands),
         "Whoever made the bundle could have made all of it anew. The SHA-256 shows that it is the "

@@ -485,6 +485,8 @@ def _check_conclusions(
     written = json.loads((run_dir / NAME).read_bytes())
     # Else of an earlier version, which is read otherwise.
     if written.get("schema") == ledger["schema"]:
+        for data in written["findings"]:
+            data.setdefault("scenario", {})  # a run from before findings had it
         unlike = _differences(written, json.loads(json.dumps(ledger)), "")
         wrong += _within("findings.json", unlike)
     for number, finding, other in zip(results.ids, results.findings, again.findings, strict=True):
