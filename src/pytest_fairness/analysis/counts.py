@@ -10,11 +10,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pytest_fairness.errors import FrameError, MissingExtra, UsageError, did_you_mean
 from pytest_fairness.scorers.outcome import Outcome
-from pytest_fairness.statistics.arrays import DEFAULT_BLOCK, ROWS, counted_rows, every_row
+from pytest_fairness.statistics.arrays import (
+    DEFAULT_BLOCK,
+    ROWS,
+    counted_rows,
+    every_row,
+    repeated_places,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,10 +118,15 @@ def sql_of(table: str, columns: Sequence[str]) -> str:
 
 
 def countable(
-    table: Any, outcome: Any, by: str | Sequence[str], cluster: str | None, block: str | None
+    table: Any,
+    outcome: Any,
+    by: str | Sequence[str],
+    cluster: str | None,
+    block: str | None,
+    truth: str | None = None,
 ) -> Any:
-    """Return *table* as pandas has it: the counts of *outcome* where it is a column of another
-    engine, a file or a reduction; a table of pandas as it is.
+    """Return *table* as pandas has it: the counts of *outcome*, by *truth* where it is given, of a
+    column of another engine, a file or a reduction; a table of pandas as it is.
     """
     import pandas as pd
 
@@ -129,23 +138,23 @@ def countable(
     if isinstance(source, pd.DataFrame):
         return source
     columns = _columns(source)
+    if block == DEFAULT_BLOCK and block not in columns:
+        block = None
     if ROWS in columns:
-        return counts_of(table, outcome, by, cluster=cluster, block=block).table
+        return counts_of(table, outcome, by, cluster=cluster, block=block, truth=truth).table
     trials = _OF_TRIALS & set(columns)
     if trials or not isinstance(outcome, str) or outcome not in columns:
         return as_rows(table)
     if _has_many_values(source, outcome):
         return as_rows(table)
-    if block == DEFAULT_BLOCK and block not in columns:
-        block = None
-    return counts_of(table, outcome, by, cluster=cluster, block=block).table
+    return counts_of(table, outcome, by, cluster=cluster, block=block, truth=truth).table
 
 
-def columns_of(table: Any) -> list[str]:
-    """Return the names of the columns of a *table*, or of the files at a path. Raises UsageError for
-    what cannot be read.
+def columns_of(path: str) -> list[str]:
+    """Return the names of the columns of the files at *path*. Raises UsageError for what cannot be
+    read.
     """
-    return _columns(_opened(table))
+    return _columns(_opened(path))
 
 
 def as_rows(table: Any) -> Any:
@@ -191,8 +200,7 @@ def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:
     """
     weight = counted_rows(frame)
     if weight is not None and isinstance(outcome, Outcome):
-        places = np.repeat(np.arange(len(frame)), weight.astype(np.intp))
-        values = outcome.values.iloc[places].reset_index(drop=True)
+        values = outcome.values.iloc[repeated_places(weight)].reset_index(drop=True)
         outcome = replace(outcome, values=values)
     return every_row(frame), outcome
 
@@ -223,7 +231,7 @@ def opened_file(path: str) -> Any:
         import duckdb
         import narwhals  # noqa: F401 - both or neither
     except ImportError:
-        return _by_pandas(path)
+        return read_by_pandas(path)
     literal = "'" + path.replace("'", "''") + "'"
     query = f"SELECT * FROM read_csv({literal}, header = true, all_varchar = true)"  # noqa: S608
     if path.lower().endswith(_PARQUET):
@@ -234,10 +242,16 @@ def opened_file(path: str) -> Any:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _by_pandas(path: str) -> Any:
+def is_pattern(path: str) -> bool:
+    """Return whether *path* stands for several files."""
+    return any(sign in path for sign in "*?[")
+
+
+def read_by_pandas(path: str) -> pd.DataFrame:
+    """Return the rows of the file at *path*. Raises UsageError for what cannot be read."""
     import pandas as pd
 
-    if any(sign in path for sign in "*?["):
+    if is_pattern(path):
         raise MissingExtra("a table of several files", _EXTRA)
     try:
         if path.lower().endswith(_PARQUET):

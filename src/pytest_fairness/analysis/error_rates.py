@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.counts import RowCounts, columns_of, counts_of
+from pytest_fairness.analysis.counts import countable
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.reading import Reading, as_columns, column_of, read
 from pytest_fairness.analysis.several_outcomes import shared_by
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
-from pytest_fairness.statistics.arrays import DEFAULT_BLOCK, Floats, counted_rows, require_frame
+from pytest_fairness.statistics.arrays import Floats, counted_rows, require_frame
 from pytest_fairness.words import count
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def analyze_error_rates(
         FrameError: a column is missing, holds more than two values, or nobody knows what was right.
         UsageError: an argument is out of range.
     """
-    frame = _table_of(table, outcome, as_columns(by), cluster, block, truth)
+    frame = countable(table, outcome, as_columns(by), cluster, block, truth)
+    frame = require_frame(frame).reset_index(drop=True)
     if outcome == truth:
         raise UsageError(
             f"truth={truth!r} is the outcome itself: name the column of what was right"
@@ -120,26 +121,6 @@ def analyze_error_rates(
         finding = shared_by(finding, names)
         findings.append(replace(finding, notes=(*finding.notes, *notes)))
     return tuple(findings)
-
-
-def _table_of(
-    table: Any,
-    outcome: str,
-    by: Sequence[str],
-    cluster: str | None,
-    block: str | None,
-    truth: str,
-) -> pd.DataFrame:
-    """Return *table* as pandas has it, reduced to counts where it is not pandas'."""
-    import pandas as pd
-
-    if not isinstance(table, (pd.DataFrame, RowCounts)):
-        if block == DEFAULT_BLOCK and block not in columns_of(table):
-            block = None
-        table = counts_of(table, outcome, by, cluster=cluster, block=block, truth=truth)
-    if isinstance(table, RowCounts):
-        table = table.table
-    return require_frame(table).reset_index(drop=True)
 
 
 def _yes_or_no(frame: pd.DataFrame, column: str, argument: str, positive: object) -> Reading:

@@ -97,6 +97,7 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     """Judge the table; print each finding. Raises UsageError, and FrameError for a cell that cannot
     be read.
     """
+    from pytest_fairness.analysis.counts import is_pattern
     from pytest_fairness.commands.columns import as_json
     from pytest_fairness.reports.plain_text import finding_text
 
@@ -112,7 +113,7 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
             findings.extend(_error_rates(arguments, table, by, given))
         except FrameError as error:
             message = f"{arguments.table}: {error}"
-            if not any(sign in str(arguments.table) for sign in "*?["):
+            if not is_pattern(str(arguments.table)):
                 message = _unreadable(arguments, judge, by, given)
             raise UsageError(message) from None
     written = []
@@ -167,34 +168,14 @@ def _is_red(finding: Finding, arguments: argparse.Namespace) -> bool:
     return bool(arguments.require_conclusive) and finding.verdict is Verdict.INCONCLUSIVE
 
 
-def _frame(path: Path) -> pd.DataFrame:
-    """Return the table in *path*. Raises UsageError where it cannot be read."""
-    import pandas as pd
-
-    try:
-        if path.suffix.lower() in _PARQUET:
-            frame = pd.read_parquet(path)
-        else:
-            frame = pd.read_csv(path, low_memory=False)
-    except ImportError:
-        raise UsageError(
-            f"{path}: a Parquet file takes pyarrow: pip install 'pytest-fairness[parquet]'"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    if not len(frame):
-        raise UsageError(f"{path} has no rows")
-    return frame
-
-
 def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame]]:
     """Return the columns of the file, and for each family its table, as counts where it is reduced.
     Raises UsageError where the file cannot be read.
     """
-    from pytest_fairness.analysis.counts import columns_of, countable, counts_of
+    from pytest_fairness.analysis.counts import columns_of, countable, is_pattern
 
     path = arguments.table
-    if not any(sign in str(path) for sign in "*?[") and not path.exists():
+    if not is_pattern(str(path)) and not path.exists():
         raise UsageError(f"{path} cannot be read: there is no such file")
     if path.is_file() and not path.stat().st_size:
         raise UsageError(f"{path} cannot be read: it is empty")
@@ -207,17 +188,9 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
     for given in arguments.by:
         by = _family(given, columns, path)
         try:
-            if arguments.truth is None:
-                table = countable(str(path), outcome, by, arguments.cluster, arguments.block)
-            else:
-                table = counts_of(
-                    str(path),
-                    outcome,
-                    by,
-                    cluster=arguments.cluster,
-                    block=arguments.block,
-                    truth=arguments.truth,
-                ).table
+            table = countable(
+                str(path), outcome, by, arguments.cluster, arguments.block, arguments.truth
+            )
         except FrameError as error:
             raise UsageError(f"{path}: {error}") from None
         if not len(table):
@@ -230,7 +203,9 @@ def _unreadable(
     arguments: argparse.Namespace, judge: Callable[..., Finding], by: Any, given: dict[str, Any]
 ) -> str:
     """Return why a table cannot be judged, by its rows: counts do not know where a value stands."""
-    frame = _frame(arguments.table)
+    from pytest_fairness.analysis.counts import read_by_pandas
+
+    frame = read_by_pandas(str(arguments.table))
     odd = _odd_text(frame[given["outcome"]])
     if odd is not None:
         value = frame[given["outcome"]].iloc[odd]

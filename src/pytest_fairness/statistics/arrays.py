@@ -29,8 +29,8 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
 ROWS = "number_of_rows"
-_WHAT_IT_COUNTS = "how many rows of the table that was counted each row stands for"
 """The column of a table of counts that says how many rows alike each of its rows stands for."""
+_WHAT_IT_COUNTS = "how many rows of the table that was counted each row stands for"
 NAME_PARTS = ("first_name", "last_name")
 _CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
 """Columns that, where present, tell apart trials of the same name and template that are not repetitions."""
@@ -349,8 +349,12 @@ def every_row(frame: pd.DataFrame) -> pd.DataFrame:
     weight = counted_rows(frame)
     if weight is None:
         return frame
-    places = np.repeat(np.arange(len(frame)), weight.astype(np.intp))
-    return frame.drop(columns=ROWS).iloc[places].reset_index(drop=True)
+    return frame.drop(columns=ROWS).iloc[repeated_places(weight)].reset_index(drop=True)
+
+
+def repeated_places(weight: Floats) -> Ints:
+    """Return the place of each row of a table of counts, as often as its *weight* says."""
+    return np.repeat(np.arange(weight.size), weight.astype(np.intp))
 
 
 def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded | None:
