@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
-from pytest_fairness.reports.examples import collect_examples
+from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.heat_maps import heat_section
-from pytest_fairness.reports.judged_tables import JudgedTables
+from pytest_fairness.reports.judged_tables import JudgedTable, JudgedTables, Replies
 from pytest_fairness.reports.overview import (
     MOST_CARDS,
     counted_findings,
@@ -74,11 +74,9 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     for at in shown:
         finding = results.findings[at]
         key = (finding.protected_class, finding.model_endpoint or "")
-        card = finding_section(
-            finding,
-            results.ids[at],
-            nodeid=results.test_of(at),
-            outcome=results.maker_of(at).outcome,
+        card = _card(
+            results,
+            at,
             examples=examples.get(key),
             examples_at=results.ids[first.setdefault(key, at)],
             judged=judged.of(results, at),
@@ -90,17 +88,29 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
 
 def cards_without_replies(results: RunResults) -> list[Section]:
     """Cards of the findings as :func:`finding_cards` makes them, without a word of a reply."""
-    return [
-        finding_section(
-            results.findings[place],
-            results.ids[place],
-            nodeid=results.test_of(place),
-            outcome=results.maker_of(place).outcome,
-            examples=None,
-            examples_at="",
-        )
-        for place in results.order[:MOST_CARDS]
-    ]
+    shown = results.order[:MOST_CARDS]
+    return [_card(results, at, examples=None, examples_at="") for at in shown]
+
+
+def _card(
+    results: RunResults,
+    at: int,
+    *,
+    examples: Examples | None,
+    examples_at: str,
+    judged: JudgedTable | None = None,
+    replies: Replies | None = None,
+) -> Section:
+    return finding_section(
+        results.findings[at],
+        results.ids[at],
+        nodeid=results.test_of(at),
+        outcome=results.maker_of(at).outcome,
+        examples=examples,
+        examples_at=examples_at,
+        judged=judged,
+        replies=replies,
+    )
 
 
 def unreadable(run_dir: Path) -> tuple[Banner, ...]:
