@@ -129,7 +129,7 @@ class Server:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
-        _pin(self._process.pid, SERVER_CORE)
+        pin(self._process.pid, SERVER_CORE)
 
     def served(self) -> dict[str, int]:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/served", timeout=10) as response:
@@ -144,7 +144,7 @@ class Server:
         self._process.wait()
 
 
-def _pin(pid: int, core: int) -> None:
+def pin(pid: int, core: int) -> None:
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(pid, {core})
 
@@ -160,7 +160,7 @@ def measure(client: Client, server: Server, calls: int, concurrency: int) -> dic
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        _pin(process.pid, CLIENT_CORE)
+        pin(process.pid, CLIENT_CORE)
         out, err = process.communicate()
     lines = [line for line in out.splitlines() if line.startswith("MEASURED ")]
     if not lines:

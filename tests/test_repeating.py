@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.errors import StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.pytest_layer.staged_trials import StagedTrials
+from pytest_fairness.pytest_layer.staged_trials import StagedTrials, names_handed_out
 from pytest_fairness.running_test import Assertion
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
@@ -67,7 +67,9 @@ def staged(
     remake = None
     if change is not None:
         remake = remake_by(change)
-    return StagedTrials(stages, asked, context=["role"], remake=remake), asked
+    names = names_handed_out(stages, remake)
+    made = StagedTrials(stages, asked, handed_out=names, context=["role"], remake=remake)
+    return made, asked
 
 
 @pytest.mark.parametrize(

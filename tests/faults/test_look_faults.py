@@ -70,12 +70,12 @@ from pytest_fairness.engine.engine import Engine
 
 run, calls = Engine.run, []
 
-def run_until(engine, planned):
+def run_until(engine, planned, **more):
     calls.append(planned)
     if len(calls) == 2:
         run(engine, planned[:PART])
         engine.until = time.monotonic()
-    return run(engine, planned)
+    return run(engine, planned, **more)
 
 Engine.run = run_until
 """

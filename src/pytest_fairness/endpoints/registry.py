@@ -92,6 +92,8 @@ _TYPES: Mapping[str, tuple[type[EndpointConfig], Factory]] = {
     "http": (ApplicationConfig, ApplicationEndpoint),
     "pipeline": (PipelineConfig, lambda config: PipelineEndpoint(config.steps, name=config.name)),
 }
+#: The types of endpoints that are services over the network: nothing of a test's runs in them.
+PROVIDERS = ("openai", "azure", "anthropic", "ollama", "litellm", "http")
 BUILT_IN_TYPES: Mapping[str, Factory] = {name: factory for name, (_, factory) in _TYPES.items()}
 
 

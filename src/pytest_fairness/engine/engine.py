@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import KW_ONLY, dataclass
+from operator import methodcaller
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -115,10 +116,11 @@ class Engine(EngineContext):
         super().__post_init__()
         self._identity = self.endpoint.identity()
         self._own_loop = self.loop is None
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # meanwhile() may ask ahead
         self._stopped: EndpointError | None = None
         self._introduced: set[str] = set()
-        self._queue: Queue | None = None
+        # The queues that are asking: those that are waited for, and those ahead of time.
+        self._asking: dict[Queue, Future[None]] = {}
         self._used: set[tuple[str, str]] = set()
         # Trials of the store that cannot change any more: tests that share cells, and the looks of
         # a test, read the same ones again.
@@ -130,9 +132,12 @@ class Engine(EngineContext):
 
     # ------------------------------------------------------------ run
 
-    def run(self, planned: Sequence[PlannedTrial]) -> list[Trial]:
+    def run(
+        self, planned: Sequence[PlannedTrial], *, meanwhile: Callable[[], None] | None = None
+    ) -> list[Trial]:
         """Return the trials of *planned*, in its order: those in the store, and the others asked
-        now.
+        now. *meanwhile* is called while they are asked, once the endpoint has answered, or else
+        before it returns.
 
         Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no
         room, EndpointError where the endpoint refuses us altogether, StoreError where the log
@@ -144,10 +149,43 @@ class Engine(EngineContext):
             self.store.changed()
             finished, missing = self._recorded(keys, planned)
             if missing:
-                finished |= self._ask(missing)
+                finished |= self._ask(missing, meanwhile)
+            elif meanwhile is not None:
+                meanwhile()
             self._log_uses(keys, planned, finished)
             self.store.flush()
             return [finished[key][0] for key in keys]
+
+    def ask_ahead(self, planned: Sequence[PlannedTrial]) -> None:
+        """Have *planned* trials, which a later :meth:`run` will want, asked in the places that
+        others leave free, and return at once.
+
+        Nothing is begun before the endpoint has answered, nor where trials are asked in batches or
+        under limits per minute, which leave no place free. What becomes of the trials, errors among
+        them, the run that wants them says.
+        """
+        with self._mutex:
+            lane = self.own_lane
+            slow = lane.limiter is not None or batches_of(self.endpoint) is not None
+            if slow or not self.answers or self._stopped is not None or self.loop is None:
+                return
+            keys = [self.key_of(trial) for trial in planned]
+            _, missing = self._recorded(keys, planned)
+            for queue in self._under_way():
+                for key in queue.left(missing):
+                    del missing[key]
+            if missing:
+                self._begin(Queue(missing, self, ahead=True), self.loop)
+
+    @property
+    def answers(self) -> bool:
+        """Return whether the endpoint has ended a first trial."""
+        return self.own_lane.tried
+
+    @property
+    def ahead(self) -> int:
+        """Return how many trials are to be asked ahead of time."""
+        return sum(len(queue.left()) for queue in self._under_way() if queue.ahead)
 
     def _recorded(
         self, keys: Sequence[str], planned: Sequence[PlannedTrial]
@@ -203,7 +241,9 @@ class Engine(EngineContext):
                 lanes[self.lane(endpoint)] = None
         return list(lanes)
 
-    def _ask(self, missing: Mapping[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
+    def _ask(
+        self, missing: Mapping[str, PlannedTrial], meanwhile: Callable[[], None] | None
+    ) -> dict[str, tuple[Trial, str]]:
         """Return the trials of *missing*, each with the identifier of its record's cell."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
@@ -211,25 +251,38 @@ class Engine(EngineContext):
         for lane in lanes:
             lane.check_price()
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
-        queue = self._make_queue(missing, others)
-        self._queue = queue
+        begun = [queue for queue in self._under_way() if queue.left(missing)]
+        absent = dict(missing)
+        for queue in begun:
+            for key in queue.left(missing):
+                del absent[key]
+        queues = list(begun)
+        if absent:
+            queues.append(self._make_queue(absent, others))
         if self.deadline is not None and self.until is None:
             self.until = time.monotonic() + self.deadline
         for lane in (self.own_lane, *lanes):
             self._introduce(lane)
-        self._finish(queue)
+        self._finish(queues, meanwhile)
+        asked: dict[str, Trial] = {}
+        why: dict[str, str] = {}
+        for queue in queues:
+            asked |= queue.finished
+            why |= queue.why
         finished: dict[str, tuple[Trial, str]] = {}
         left: dict[str, PlannedTrial] = {}
         for key, planned in missing.items():
-            if key in queue.finished:
-                finished[key] = (queue.finished[key], planned.cell.id)
+            if key in asked:
+                finished[key] = (asked[key], planned.cell.id)
             else:
                 left[key] = planned
-        return finished | self._left(left, queue)
+        return finished | self._left(left, why)
 
-    def _left(self, left: Mapping[str, PlannedTrial], queue: Queue) -> dict[str, tuple[Trial, str]]:
-        """Return what became of the trials that *queue* did not finish: another process did, or
-        they were not run.
+    def _left(
+        self, left: Mapping[str, PlannedTrial], why: Mapping[str, str]
+    ) -> dict[str, tuple[Trial, str]]:
+        """Return what became of the trials that no queue of ours finished: another process did, or
+        they were not run, and *why*.
         """
         trials: dict[str, tuple[Trial, str]] = {}
         keys = list(left)
@@ -238,12 +291,11 @@ class Engine(EngineContext):
                 trials[key] = _recorded(record)
                 continue
             # What the deadline left is not logged, so that another session may ask it.
-            why = queue.why.get(key, "the run's deadline passed before it was asked")
             trial = Trial(
                 key=key,
                 repetition=left[key].repetition,
                 status=Status.NOT_RUN,
-                error=why,
+                error=why.get(key, "the run's deadline passed before it was asked"),
                 source=self.source,
             )
             trials[key] = (trial, left[key].cell.id)
@@ -265,34 +317,61 @@ class Engine(EngineContext):
 
         return BatchQueue(missing, self, api=api)
 
-    def _finish(self, queue: Queue) -> None:
-        """Have the event loop work *queue* off. After an interrupt nothing more is sent; what is in
-        flight ends if it is quick, else it is logged as unknown.
+    def _under_way(self) -> list[Queue]:
+        """Return the queues that are asking."""
+        self._asking = {
+            queue: future for queue, future in self._asking.items() if not future.done()
+        }
+        return list(self._asking)
+
+    def _begin(self, queue: Queue, loop: EventLoop) -> Future[None]:
+        """Have *loop* work *queue* off."""
+        self._asking[queue] = loop.submit(queue.run())
+        return self._asking[queue]
+
+    def _finish(self, queues: Sequence[Queue], meanwhile: Callable[[], None] | None) -> None:
+        """Have the event loop work *queues* off, and call *meanwhile* while it does. After an
+        interrupt nothing more is sent; what is in flight ends if it is quick, else it is logged as
+        unknown.
         """
         loop = self.loop = self.loop or EventLoop()
-        future: Future[None] | None = None
         try:
             with ended_as_by_ctrl_c():
-                future = loop.submit(queue.run())
-                _wait(future)
-                future.result()
+                futures = []
+                for queue in queues:
+                    if queue in self._asking:
+                        loop.call(queue.hurry)
+                        futures.append(self._asking[queue])
+                    else:
+                        futures.append(self._begin(queue, loop))
+                if meanwhile is not None:
+                    while not self.answers and not all(future.done() for future in futures):
+                        wait(futures, timeout=_HEEDED)
+                    meanwhile()
+                _wait(futures)
+                for future in futures:
+                    future.result()
         except BaseException as error:
             if isinstance(error, EndpointError):
                 self._stopped = error
-            elif future is not None and not future.done():
-                self._interrupt(queue, loop, future)
+            self._interrupt()
             self.store.flush()
             raise
 
-    def _interrupt(self, queue: Queue, loop: EventLoop, future: Future[None]) -> None:
-        """End *queue* after this thread was interrupted while it waited for *future*."""
-        for ending, seconds in ((queue.stop, self.grace), (queue.cancel, 2.0)):
-            loop.call(ending)
+    def _interrupt(self) -> None:
+        """End all queues that are asking: nobody waits for them any more."""
+        endings = (methodcaller("stop"), self.grace), (methodcaller("cancel"), 2.0)
+        for ending, seconds in endings:
+            queues = self._under_way()
+            if not queues or self.loop is None:
+                return
+            for queue in queues:
+                self.loop.call(ending, queue)
             # A second interrupt: no more patience.
             with contextlib.suppress(KeyboardInterrupt):
-                if _wait(future, seconds):
-                    return
-        future.cancel()
+                _wait(list(self._asking.values()), seconds)
+        for future in self._asking.values():
+            future.cancel()
 
     def halt(self, why: str) -> None:
         """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises
@@ -301,8 +380,9 @@ class Engine(EngineContext):
         May be called from another thread while :meth:`run` blocks.
         """
         self._stopped = self._stopped or EndpointError(why)
-        if self.loop is not None and self._queue is not None:
-            self.loop.call(self._queue.stop, self._stopped)
+        for queue in list(self._asking):
+            if self.loop is not None:
+                self.loop.call(queue.stop, self._stopped)
 
     def _introduce(self, lane: Lane) -> None:
         """Say in the log who is asked and how, before the first trial; it also shows that the log
@@ -346,6 +426,7 @@ class Engine(EngineContext):
         ends all the same.
         """
         with self._mutex:
+            self._interrupt()
             loop = self.loop
             self.loop = None
             if loop is None:
@@ -368,16 +449,16 @@ class Engine(EngineContext):
         self.close()
 
 
-def _wait(future: Future[None], seconds: float = math.inf) -> bool:
-    """Wait until *future* is done, at most *seconds*, and return whether it is.
+def _wait(futures: Sequence[Future[None]], seconds: float = math.inf) -> None:
+    """Wait until all *futures* are done, at most *seconds*.
 
     The waits are short: once Polars is imported, as statsmodels does where it is installed, an
     interrupt does not end a wait for a lock, and is heeded after it.
     """
     until = time.monotonic() + seconds
-    while not future.done() and time.monotonic() < until:
-        wait([future], timeout=_HEEDED)
-    return future.done()
+    undone: Sequence[Future[None]] = futures
+    while undone and time.monotonic() < until:
+        undone = list(wait(undone, timeout=_HEEDED).not_done)
 
 
 def _facts_of(endpoint: Endpoint) -> dict[str, Any]:

@@ -8,6 +8,8 @@ settles what was reserved for it.
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass
@@ -99,8 +101,11 @@ class Pace:
     def __init__(self, most: int) -> None:
         self._most = most
         self._width = float(most)
-        self._places = asyncio.Semaphore(most)
+        self._free = most
         self._made = most  # places, free or taken
+        # Who waits: those ahead of time behind all others, else in the order of their coming.
+        self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
+        self._came = itertools.count()
         self._begun = self._last_cut = 0
 
     @property
@@ -108,11 +113,32 @@ class Pace:
         """The number of requests that may be in flight now."""
         return int(self._width)
 
-    async def enter(self) -> int:
-        """Wait until another may go; return its number, to be given back to :meth:`leave`."""
-        await self._places.acquire()
+    async def enter(self, *, ahead: bool = False) -> int:
+        """Wait until another may go; return its number, to be given back to :meth:`leave`. Who asks
+        *ahead* of time lets all others go first.
+        """
+        if self._free:
+            self._free -= 1
+        else:
+            place = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._waiting, (ahead, next(self._came), place))
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._give_on()
+                raise
         self._begun += 1
         return self._begun
+
+    def _give_on(self) -> None:
+        """Give a place to the next who waits for it, or free it."""
+        while self._waiting:
+            _, _, place = heapq.heappop(self._waiting)
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
 
     def leave(self, number: int, *, throttled: bool) -> None:
         """Count request *number* as ended. Of many that were throttled together, one halves the
@@ -125,7 +151,7 @@ class Pace:
             self._last_cut = self._begun
         self._made -= 1
         while self._made < self.width:
-            self._places.release()
+            self._give_on()
             self._made += 1
 
 

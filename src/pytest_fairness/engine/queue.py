@@ -89,16 +89,20 @@ class Queue:
     event loop.
 
     *missing* are these trials by their keys. ``finished`` holds the trials that this process asked;
-    ``why``, if more is known than that the time was over, why a trial was left.
+    ``why``, if more is known than that the time was over, why a trial was left. ``ahead``: nobody
+    waits for them yet, so that all others go first, and no progress is shown.
     """
 
-    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
+    def __init__(
+        self, missing: Mapping[str, PlannedTrial], context: EngineContext, *, ahead: bool = False
+    ) -> None:
+        self.ahead = ahead
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
         self._missing = missing
         self._context = context
         self._store = context.store
-        self._progress = context.progress
+        self._progress = None if ahead else context.progress
         # A few more than may be in flight: their money is reserved, on the disk, before a place is
         # free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
@@ -149,6 +153,19 @@ class Queue:
                 self._progress.end()
         if self._error is not None:
             raise self._error
+
+    def hurry(self) -> None:
+        """Ask as one that is waited for from now on, and show its progress."""
+        self.ahead = False
+        if self._progress is None and self._context.progress is not None:
+            self._progress = self._context.progress
+            self._progress.begin(len(self.left()), self._context.endpoint.name)
+
+    def left(self, keys: Iterable[str] | None = None) -> set[str]:
+        """Return those of *keys* (by default all) that are of this queue and not finished."""
+        if keys is None:
+            keys = self._missing
+        return self._missing.keys() & set(keys) - self.finished.keys()
 
     async def _try_first(self) -> None:
         """Ask a first trial by itself: a wrong key, model or address ends the run after one
@@ -326,7 +343,7 @@ class Queue:
             return None
         number = ending = None
         try:
-            number = await lane.pace.enter()
+            number = await lane.pace.enter(ahead=self.ahead)
             tokens = await self._await_turn(conversation, lane)
             pause = lane.paused_until - time.monotonic()
             if pause > 0:

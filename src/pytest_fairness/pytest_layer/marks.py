@@ -86,3 +86,12 @@ def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
     """
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return fixtures.get(name) or ()
+
+
+def fixture_modules(item: pytest.Item) -> set[str]:
+    """Return the modules of all fixtures that *item* gets, those that it gets by itself among them."""
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    modules = set()
+    for fixtures in definitions.values():
+        modules |= {fixture.func.__module__ for fixture in fixtures}
+    return modules

@@ -30,6 +30,7 @@ from pytest_fairness.pytest_layer import (
     unfinished,
     xdist,
 )
+from pytest_fairness.pytest_layer.asked_ahead import upcoming
 from pytest_fairness.pytest_layer.command_line import recorded_command
 from pytest_fairness.pytest_layer.estimate import brings_its_own
 from pytest_fairness.pytest_layer.item_context import ItemContexts
@@ -286,6 +287,8 @@ class FairnessSession:
             controller=self._given.get(xdist.PROCESS),
             firsts=() if shard else self._firsts(),
             looks=self._looks,
+            upcoming=upcoming(self._items, self.settings, self.config, alone=self.worker is None),
+            configured=self.systems.configured,
         )
 
     @cached_property

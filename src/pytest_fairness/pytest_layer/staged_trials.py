@@ -56,9 +56,8 @@ class StageAsker(Protocol):
 class StagedTrials:
     """The trials of one test: the stage that it was handed, and those that its assertions ask.
 
-    *remake*, where the test can be run again, makes the table of an assertion of another table of
-    trials; without it the test is handed its base design, which is judged once. So is a test that
-    *only_analyzes*, since no assertion of it would look again. *context* are the columns of the
+    *handed_out* is the number of names of the stage that the test is handed. *remake*, where the
+    test can be run again, makes the table of an assertion of another table of trials. *context* are the columns of the
     design's context axes. *unit* is what the stages count, in words.
     """
 
@@ -67,9 +66,9 @@ class StagedTrials:
         stages: Stages,
         ask: StageAsker,
         *,
+        handed_out: int,
         context: Iterable[str] = (),
         remake: Remake | None = None,
-        only_analyzes: bool = False,
         unit: str = "names a group",
     ) -> None:
         self.stages = stages
@@ -77,9 +76,7 @@ class StagedTrials:
         self._ask = ask
         self._remake = remake
         self._asked: dict[tuple[int, frozenset[tuple[Pair, int]]], pd.DataFrame] = {}
-        self.names = stages.base
-        if remake is not None and not only_analyzes and not stages.single:
-            self.names = stages.first
+        self.names = handed_out
         self.handed_out = self._stage(self.names, {})
         design = (
             "template",
@@ -276,6 +273,16 @@ def _differ(mine: pd.Series[Any], theirs: pd.Series[Any]) -> bool:
         return True
     values, others = (column.to_numpy(object)[~absent].tolist() for column in (mine, theirs))
     return bool(values != others)
+
+
+def names_handed_out(stages: Stages, remake: Remake | None, *, only_analyzes: bool = False) -> int:
+    """Return the names of the stage that a test is handed: the first of several; its base design,
+    which is judged once, where none of its tables can be made again by *remake*, or it
+    *only_analyzes*.
+    """
+    if stages.single or remake is None or only_analyzes:
+        return stages.base
+    return stages.first
 
 
 def remake_in(item: pytest.Item) -> Remake | None:

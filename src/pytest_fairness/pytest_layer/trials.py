@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import hashlib
 import itertools
 import os
@@ -18,13 +19,15 @@ from pytest_fairness.context import EVERY_STAGE, RunContext
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
+from pytest_fairness.endpoints.registry import PROVIDERS
+from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch, ended_as_by_ctrl_c
 from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
 from pytest_fairness.model import JSON, Elicitation, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import assertion_calls, collection, reporting
+from pytest_fairness.pytest_layer.asked_ahead import Upcoming
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
@@ -36,7 +39,12 @@ from pytest_fairness.pytest_layer.plans import (
     step_systems,
 )
 from pytest_fairness.pytest_layer.reading_turns import SELF
-from pytest_fairness.pytest_layer.staged_trials import STAGED, StagedTrials, remake_in
+from pytest_fairness.pytest_layer.staged_trials import (
+    STAGED,
+    StagedTrials,
+    names_handed_out,
+    remake_in,
+)
 from pytest_fairness.running_test import reading_until
 from pytest_fairness.runs import folder
 from pytest_fairness.runs.designs import (
@@ -78,6 +86,8 @@ _REJECTED = re.compile(r"\bHTTP 4(?:00|22)\b")
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
+#: How many trials ahead of time are enough, in multiples of those in flight.
+_AHEAD = 4
 #: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it
 #: conclude nothing.
 ASKED = pytest.StashKey[dict[str, JSON]]()
@@ -92,7 +102,8 @@ class TrialSource:
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want.
     *controller* is the process that this worker works for. *firsts*: where several endpoints are
     asked, an item of each. ``looks``: what is fixed of them; None in
-    the replay of a run without.
+    the replay of a run without. ``upcoming``: the tests that may be asked ahead of time, of an
+    endpoint that *configured* gives by its name.
     """
 
     def __init__(
@@ -107,6 +118,8 @@ class TrialSource:
         controller: int | None = None,
         firsts: Sequence[pytest.Item] = (),
         looks: Mapping[str, Any] | None = None,
+        upcoming: Upcoming | None = None,
+        configured: Callable[[str | None], Endpoint] | None = None,
     ) -> None:
         self._context = context
         self._resolve = resolve
@@ -119,6 +132,10 @@ class TrialSource:
         self._controller = controller
         self._firsts = firsts
         self._looks = looks
+        self._upcoming = upcoming or Upcoming(())
+        self._configured = configured
+        self._until_closed = contextlib.ExitStack()
+        self._ends_in_order = False
         self._refused = ""
         # With the system itself, so that no other gets its id.
         self._endpoints: dict[int, tuple[Any, Endpoint]] = {}
@@ -132,6 +149,7 @@ class TrialSource:
     def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
         item.stash[_SYSTEM] = system
+        self._end_in_order(item)
         planned = self._grids[collection.grid_key(item)]
         stages = planned.grid.stages or _one_stage(planned)
         largest = 0
@@ -155,8 +173,8 @@ class TrialSource:
             stages,
             ask,
             context=planned.cell(0).context,
+            handed_out=_names_handed_out(stages, item),
             remake=remake_in(item),
-            only_analyzes=assertion_calls.only_analyzes(item),
             unit=planned.unit,
         )
         item.stash[STAGED] = staged
@@ -313,9 +331,92 @@ class TrialSource:
             elicitation = self._elicitation(planned, sent, endpoint, engine, selection)
             sent = [planned.eliciting(entry, elicitation) for entry in sent]
             plan = planned_trials(planned, sent, selection.temperature)
-            parts = [str(part) for part in (*selection[2:], stage or None) if part is not None]
-            trials = self._pull(endpoint, engine, planned, plan, " ".join(parts), whole=bool(stage))
+            trials = self._pull(
+                endpoint,
+                engine,
+                planned,
+                plan,
+                _part(selection, stage),
+                whole=bool(stage),
+                meanwhile=partial(self._ask_ahead, item),
+            )
             yield _Answers(endpoint, sent, trials, repetitions=planned.grid.repetitions)
+
+    def _end_in_order(self, item: pytest.Item) -> None:
+        """From the first *item* on that others may be asked ahead of, have a signal that would kill
+        the process end the session in order: trials are under way while tests run.
+        """
+        if not self._ends_in_order and any(True for _ in self._upcoming.after(item)):
+            self._ends_in_order = True
+            self._until_closed.enter_context(ended_as_by_ctrl_c())
+
+    def _ask_ahead(self, item: pytest.Item) -> None:
+        """Have the first stages of tests after *item* asked in the places that its own leave free:
+        so many trials that those do not run out.
+        """
+        enough = _AHEAD * self._context.settings.concurrency
+        for following in self._upcoming.after(item):
+            if sum(engine.ahead for engine in self._asking_engines()) >= enough:
+                return
+            # What keeps a test from being asked, it says itself when it runs.
+            with contextlib.suppress(UsageError, EndpointError, BudgetError, pytest.skip.Exception):
+                if not self._ask_first_stage(following):
+                    return
+            self._upcoming.take(following)
+
+    def _ask_first_stage(self, item: pytest.Item) -> bool:
+        """Have the stage that *item* will be handed asked ahead of time, where it asks one provider
+        over the network and nobody else; return False where it is too early for that.
+
+        Raises what keeps it from being asked.
+        """
+        selection = collection.selection_of(item)
+        planned = self._grids[selection.key]
+        if self._configured is None or self._looks is None:
+            return False
+        stages = planned.grid.stages
+        indices = None
+        stage = _one_stage(planned).base
+        if stages is not None:
+            self._refuse_other_looks(self._looks, item, stages)
+            stage = _names_handed_out(stages, item)
+            indices = planned.grid.stage(stage, {})
+        endpoint, engine = self._engine(self._configured(selection.endpoint))
+        entries = planned.entries(selection.tier, indices)
+        asks_others = any(entry.asks_others for entry in entries)
+        if asks_others or not isinstance(engine, Engine) or endpoint.type not in PROVIDERS:
+            return True
+        sent = [_as_sent(planned, entry, endpoint, selection.tier) for entry in entries]
+        _skip_where_it_cannot_be_asked(planned, selection.tier, _prompted(endpoint, sent))
+        elicitation = self._known_elicitation(planned, endpoint, selection)
+        if elicitation is None or not engine.answers:
+            return False
+        sent = [planned.eliciting(entry, elicitation) for entry in sent]
+        plan = planned_trials(planned, sent, selection.temperature)
+        part = _part(selection, f"{stage} {planned.unit}")
+        self._logged_design(endpoint, planned, plan, part, whole=True, trials=len(plan))
+        engine.ask_ahead(plan)
+        return True
+
+    def _asking_engines(self) -> list[Engine]:
+        return [engine for _, engine in self._engines.values() if isinstance(engine, Engine)]
+
+    def _known_elicitation(
+        self, planned: Planned, endpoint: Endpoint, selection: collection.Selection
+    ) -> Elicitation | None:
+        """Return the way by which *endpoint* is asked for the answers of *planned*; None where the
+        first trial that is asked by a form has to show whether it takes one.
+        """
+        elicitation = planned.elicitation(selection.tier, endpoint)
+        if elicitation is not Elicitation.FORM:
+            return elicitation
+        identity = identity_hash(endpoint.identity())
+        context = self._context
+        for run in (context.recording, context.merged, context.store):
+            found_out = run and reporting.elicitation_of(run, identity)
+            if found_out:
+                return found_out
+        return None
 
     def _elicitation(
         self,
@@ -328,15 +429,10 @@ class TrialSource:
         """Return the way by which *endpoint* is asked for the answers of *planned*: of an endpoint
         that is said to take a form, what came of the first trial of the run that was asked by one.
         """
-        elicitation = planned.elicitation(selection.tier, endpoint)
-        if elicitation is not Elicitation.FORM:
+        elicitation = self._known_elicitation(planned, endpoint, selection)
+        if elicitation is not None:
             return elicitation
-        identity = identity_hash(endpoint.identity())
-        store = self._context.store
-        for run in (self._context.recording, self._context.merged, store):
-            found_out = run and reporting.elicitation_of(run, identity)
-            if found_out:
-                return found_out
+        elicitation = Elicitation.FORM
         if not isinstance(engine, Engine) or batches_of(endpoint) is not None:
             return elicitation
         by_form = [planned.eliciting(entry, elicitation) for entry in entries]
@@ -347,7 +443,8 @@ class TrialSource:
             return elicitation
         (answer,) = self._asked(engine, trials[:1])
         why = _why_no_form(answer, planned)
-        return reporting.note_elicitation(store, endpoint, identity, why)
+        identity = identity_hash(endpoint.identity())
+        return reporting.note_elicitation(self._context.store, endpoint, identity, why)
 
     def _note_steps(self, entries: Sequence[PlannedCell]) -> None:
         """Record the systems that steps of *entries* ask, each once."""
@@ -367,9 +464,11 @@ class TrialSource:
         part: str,
         *,
         whole: bool,
+        meanwhile: Callable[[], None],
     ) -> list[Trial]:
         """The trials of *plan*, in its order; NOT_RUN those that another shard asks. *part* tells
-        the items of one test apart, each of which asks a sample of its own.
+        the items of one test apart, each of which asks a sample of its own. *meanwhile* is called
+        while they are asked.
 
         What the test asks is logged once a session and process. Raises what the engine raises,
         UsageError where a resumed run asked otherwise before (nothing is asked then, and nothing
@@ -389,7 +488,7 @@ class TrialSource:
         if isinstance(engine, Replayer):
             trials = engine.run(mine, design)
         else:
-            trials = self._asked(engine, mine)
+            trials = self._asked(engine, mine, meanwhile)
         refuse_if_nothing_answered(trials, endpoint.name)
         if len(mine) == len(plan):
             return trials
@@ -467,14 +566,19 @@ class TrialSource:
         store.append(design.to_record())
         return design
 
-    def _asked(self, engine: Engine, plan: Sequence[PlannedTrial]) -> list[Trial]:
+    def _asked(
+        self,
+        engine: Engine,
+        plan: Sequence[PlannedTrial],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> list[Trial]:
         """The trials of *plan*; where not all of it can be asked, the manifest says why, for a
         session that resumes.
         """
         store = self._context.store
         try:
             self._refuse_beyond_cap(engine, plan)
-            trials = engine.run(plan)
+            trials = engine.run(plan, meanwhile=meanwhile)
         except BudgetError:
             reporting.note_unasked(store, "cost")
             raise
@@ -606,6 +710,7 @@ class TrialSource:
             for _, engine in self._engines.values():
                 engine.close()
         finally:
+            self._until_closed.close()
             self._engines.clear()
             if self._loop is not None:
                 self._loop.close()
@@ -655,6 +760,18 @@ def _possible_looks(planned: Planned, kind: OutcomeKind = OutcomeKind.BINARY) ->
     if planned.grid.stages is None:
         return ()
     return planned.grid.stages.looks(kind, 1)
+
+
+def _names_handed_out(stages: Stages, item: pytest.Item) -> int:
+    """Return the names of the stage that *item* is handed."""
+    only_analyzes = assertion_calls.only_analyzes(item)
+    return names_handed_out(stages, remake_in(item), only_analyzes=only_analyzes)
+
+
+def _part(selection: collection.Selection, stage: str) -> str:
+    """Return what tells the *stage* of one item of a test from those of its others."""
+    parts = (*selection[2:], stage or None)
+    return " ".join(str(part) for part in parts if part is not None)
 
 
 def _one_stage(planned: Planned) -> Stages:

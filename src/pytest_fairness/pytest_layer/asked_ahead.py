@@ -1,0 +1,82 @@
+"""The tests whose first stage is asked ahead of time: while a stage of another test ends, or is
+judged, its places in flight would be empty.
+
+Money is never spent on a guess: a test is among them only where it will ask that stage whatever the
+tests before it find, as far as can be known before it runs. See
+``docs/decisions/0238-asking-ahead.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from itertools import islice
+
+import pytest
+
+from pytest_fairness.context import Settings
+from pytest_fairness.pytest_layer import marks
+from pytest_fairness.pytest_layer.estimate import brings_its_own
+
+#: Marks by which a test may not run, or not to its end.
+_MAY_NOT_RUN = ("skip", "skipif", "xfail")
+#: Options, of pytest and its plugins, that end a session at a failure.
+_END_EARLY = ("maxfail", "stepwise")
+
+
+class Upcoming:
+    """The *items* of a session in their order, and which of them come after the one that runs.
+
+    *neutral* are the packages of pytest and its installed plugins, whose fixtures are taken to skip
+    no test and to change no system under test.
+    """
+
+    def __init__(self, items: Sequence[pytest.Item], neutral: Set[str] = frozenset()) -> None:
+        self._items = items
+        self._neutral = neutral
+        self._places = {item: place for place, item in enumerate(items)}
+        self._taken: set[pytest.Item] = set()
+
+    def after(self, item: pytest.Item) -> Iterator[pytest.Item]:
+        """Yield the items after *item* that are certain to ask for their trials, but those taken."""
+        for following in islice(self._items, self._places.get(item, len(self._items)) + 1, None):
+            if following not in self._taken and self._is_certain_to_ask(following):
+                yield following
+
+    def take(self, item: pytest.Item) -> None:
+        """Note that *item* needs not be looked at again."""
+        self._taken.add(item)
+
+    def _is_certain_to_ask(self, item: pytest.Item) -> bool:
+        """Return whether *item* asks for its trials whatever happens before, of the endpoint that
+        the session names.
+        """
+        if not marks.asks_for_trials(item) or brings_its_own(item):
+            return False
+        if any(item.get_closest_marker(name) is not None for name in _MAY_NOT_RUN):
+            return False
+        return set(map(_package, marks.fixture_modules(item))) <= self._neutral
+
+
+def upcoming(
+    items: Sequence[pytest.Item], settings: Settings, config: pytest.Config, *, alone: bool
+) -> Upcoming:
+    """Return those of *items* that may be asked ahead of time in a session with these *settings*
+    and pytest's *config*; none under a cap, which is to be spent in the order of the tests, in a
+    session that a failure may end, where the project has a say in each test's setup, on replay and
+    on a shard. *alone*: one process runs the tests; several fill each other's pauses.
+    """
+    asks = settings.replay is None and settings.merged is None and not settings.shard
+    may_end = any(getattr(config.option, name, None) for name in _END_EARLY)
+    if not alone or not asks or settings.max_cost is not None or may_end:
+        return Upcoming(())
+    neutral = {"_pytest"}
+    for plugin, _ in config.pluginmanager.list_plugin_distinfo():
+        neutral.add(_package(getattr(plugin, "__name__", type(plugin).__module__)))
+    for setup in config.hook.pytest_runtest_setup.get_hookimpls():
+        if _package(setup.function.__module__) not in neutral:
+            return Upcoming(())
+    return Upcoming(items, neutral)
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
