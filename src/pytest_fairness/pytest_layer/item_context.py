@@ -17,6 +17,7 @@ from pytest_fairness.context import RunContext
 from pytest_fairness.documents import project_folder
 from pytest_fairness.model import JSON, Finding
 from pytest_fairness.pytest_layer import collection, preflight
+from pytest_fairness.pytest_layer.pilots import CHOSEN, note_of
 from pytest_fairness.pytest_layer.project_labels import ProjectLabels
 from pytest_fairness.pytest_layer.reading_turns import Ask, ReadingTurns
 from pytest_fairness.pytest_layer.staged_trials import STAGED
@@ -50,9 +51,14 @@ class ItemContexts:
         judgements = _Judgements(self, nodeid, labels, findings)
         scored_by: set[str] = set()
 
+        of_pilot = []
+        if CHOSEN in item.stash:
+            of_pilot = [note_of(item.stash[CHOSEN])]
+
         def notes(finding: Finding) -> list[str]:
             of_session = preflight.notes_on(self.run, item, finding, scored_by)
-            return [*of_session, *justifications.expired_notes(documented, finding, nodeid)]
+            expired = justifications.expired_notes(documented, finding, nodeid)
+            return [*of_session, *of_pilot, *expired]
 
         def log_look(record: Mapping[str, JSON]) -> None:
             session = self.session_number()

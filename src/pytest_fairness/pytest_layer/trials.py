@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.context import EVERY_STAGE, RunContext
+from pytest_fairness.design.pilots import PILOT
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -24,7 +25,7 @@ from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
 from pytest_fairness.model import JSON, Elicitation, OutcomeKind, Status, Trial
-from pytest_fairness.pytest_layer import assertion_calls, collection, reporting
+from pytest_fairness.pytest_layer import assertion_calls, collection, pilots, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
@@ -133,12 +134,13 @@ class TrialSource:
         """The whole design of *item* as a table, one row a trial."""
         item.stash[_SYSTEM] = system
         planned = self._grids[collection.grid_key(item)]
-        stages = planned.grid.stages or _one_stage(planned)
+        texts = self._chosen_texts(planned, item, system)
+        stages = _stages_of(planned, texts)
         largest = 0
 
         def ask(names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
             nonlocal largest
-            table = self._table(planned, item, system, names, fewer)
+            table = self._table(planned, item, system, names, fewer, texts)
             if len(table) > largest:
                 largest = len(table)
                 item.stash[ASKED] = _asked_of(table)
@@ -162,6 +164,35 @@ class TrialSource:
         item.stash[STAGED] = staged
         # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
+
+    def _chosen_texts(
+        self, planned: Planned, item: pytest.Item, system: Any
+    ) -> frozenset[str] | None:
+        """Return the texts that the pilot of *item* chose, by the answers of this run or, where that
+        is resumed or replayed, as it was recorded. None where all texts are asked: without a pilot,
+        and on a shard, which cannot know what the others were answered.
+        """
+        pilot = planned.pilot
+        if pilot is None:
+            return None
+        self._absent = False
+        tables = []
+        for answers in self._answers(pilot.planned, item, system, stage=PILOT):
+            replayed = self._context.recording is not None
+            tables.append(answers.table(pilot.planned, replayed=replayed))
+        if self._absent:
+            return None
+        with reading_until(self._context.read_until):
+            read = pilots.read(pilot, _in_one_table(tables), self._context.scorers)
+        context = self._context
+        record = pilots.recorded(
+            read, collection.nodeid_of(item), (context.recording, context.merged, context.store)
+        )
+        if record is None:
+            record = read
+            context.store.append({**read, "test": collection.nodeid_of(item)})
+        item.stash[pilots.CHOSEN] = record
+        return pilots.texts_of(record, planned.grid)
 
     def _refuse_other_looks(
         self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages
@@ -253,11 +284,16 @@ class TrialSource:
         system: Any,
         names: int,
         fewer: Mapping[Pair, int],
+        texts: Container[str] | None,
     ) -> pd.DataFrame:
-        indices = None
+        indices: Sequence[int] | None = None
         if planned.grid.stages is not None:
             indices = planned.grid.stage(names, fewer)
         stage = f"{names} {planned.unit}"
+        if texts is not None:
+            indices = planned.grid.of_texts(indices or range(len(planned.grid)), texts)
+        elif planned.pilot is not None:
+            stage = f"{stage}, all texts"
         self._name_look(item, stage)
         tables = []
         self._absent = False
@@ -432,7 +468,7 @@ class TrialSource:
 
         Raises UsageError where a resumed run asked otherwise before.
         """
-        test = next((key for key, grids in self._grids.items() if grids is planned), None)
+        test = next((key for key, grid in self._grids.items() if _is_part_of(planned, grid)), None)
         if test is None or not plan:
             return None
         context = self._context
@@ -657,6 +693,19 @@ def _possible_looks(planned: Planned, kind: OutcomeKind = OutcomeKind.BINARY) ->
     return planned.grid.stages.looks(kind, 1)
 
 
+def _is_part_of(planned: Planned, whole: Planned) -> bool:
+    """Return whether *planned* is *whole*, or its pilot."""
+    return planned is whole or (whole.pilot is not None and planned is whole.pilot.planned)
+
+
+def _stages_of(planned: Planned, texts: Collection[str] | None) -> Stages:
+    """Return the stages of *planned*, of which a pilot chose *texts*; None: all are asked."""
+    stages = planned.grid.stages or _one_stage(planned)
+    if texts is None:
+        return stages
+    return replace(stages, per_name=stages.per_name * len(texts) / len(planned.grid.templates))
+
+
 def _one_stage(planned: Planned) -> Stages:
     """Return the one stage of a design that is asked as a whole."""
     names = max(1, planned.grid.fewest_names)
@@ -704,6 +753,9 @@ def deal_of(
         if key not in grids:
             continue
         planned = grids[key]
+        if planned.pilot is not None:
+            pilot = planned.pilot.planned
+            stages.setdefault(0, []).extend(planned_trials(pilot, pilot.entries(tier), temperature))
         looks = _possible_looks(planned)
         for trial in planned_trials(planned, planned.entries(tier), temperature):
             draw: Any = trial.cell.attributes.get(DRAW, 0)
@@ -821,9 +873,18 @@ class _Answers:
             endpoint=self.endpoint.name,
             identity=self.endpoint.identity(),
             protected_classes=tuple(classes),
-            templates={template.id: template.text for template in grid.templates},
+            templates=self._texts(planned),
             digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
         )
+
+
+    def _texts(self, planned: Planned) -> dict[str, str]:
+        """Return the templates by their ids; where a pilot chooses among them, those it chose."""
+        texts = {template.id: template.text for template in planned.grid.templates}
+        if planned.pilot is None:
+            return texts
+        asked = {entry.cell.template for entry in self.entries}
+        return {name: text for name, text in texts.items() if name in asked}
 
 
 def _heat(temperature: float | None) -> str:
