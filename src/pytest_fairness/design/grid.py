@@ -20,7 +20,7 @@ from pytest_fairness.design.answer_forms import answer_form as form_of
 from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
-from pytest_fairness.design.pilots import PILOT, series_of, without_groups
+from pytest_fairness.design.series import PILOT, series_of, without_groups
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.stages import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.grid import Grid, somebody_else
 from pytest_fairness.design.pairs import PairGrid, Prepared, Steps
-from pytest_fairness.design.pilots import most_asked, series_of
+from pytest_fairness.design.series import most_asked, series_of
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
 from pytest_fairness.endpoints.protocol import (

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_fairness.analysis import pilots
 from pytest_fairness.context import EVERY_STAGE, RunContext
-from pytest_fairness.design.pilots import PILOT
+from pytest_fairness.design.series import PILOT
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -25,7 +26,7 @@ from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, UsageError
 from pytest_fairness.model import JSON, Elicitation, OutcomeKind, Status, Trial
-from pytest_fairness.pytest_layer import assertion_calls, collection, pilots, reporting
+from pytest_fairness.pytest_layer import assertion_calls, collection, reporting
 from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
@@ -66,7 +67,7 @@ from pytest_fairness.trials_frame import (
     refuse_if_nothing_answered,
     trials_frame,
 )
-from pytest_fairness.words import enumerated
+from pytest_fairness.words import count, enumerated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +83,8 @@ _ENDED = "the session that this worker belongs to has ended; nothing more is sen
 #: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it
 #: conclude nothing.
 ASKED = pytest.StashKey[dict[str, JSON]]()
+#: What the pilot of an item chose, in its stash: the record of the log.
+CHOSEN_BY_PILOT = pytest.StashKey[Mapping[str, Any]]()
 #: The system that an item asks for trials, in its stash.
 _SYSTEM = pytest.StashKey[Any]()
 
@@ -182,17 +185,21 @@ class TrialSource:
             tables.append(answers.table(pilot.planned, replayed=replayed))
         if self._absent:
             return None
-        with reading_until(self._context.read_until):
-            read = pilots.read(pilot, _in_one_table(tables), self._context.scorers)
         context = self._context
-        record = pilots.recorded(
-            read, collection.nodeid_of(item), (context.recording, context.merged, context.store)
-        )
-        if record is None:
-            record = read
-            context.store.append({**read, "test": collection.nodeid_of(item)})
-        item.stash[pilots.CHOSEN] = record
-        return pilots.texts_of(record, planned.grid)
+        test = collection.nodeid_of(item)
+        table = _in_one_table(tables)
+        _refuse_unfinished(table)
+        with reading_until(context.read_until):
+            record = pilots.record_of(table, pilot.scorer, pilot.series, context.scorers)
+        logged = pilots.earlier_record(record, test, context.store)
+        for run in (context.merged, context.recording):
+            record = pilots.earlier_record(record, test, run) or record
+        record = logged or {**record, "test": test}
+        if logged is None:
+            context.store.append(_of_this_run(record))
+        item.stash[CHOSEN_BY_PILOT] = record
+        texts = {template.id for template in planned.grid.templates if not template.series}
+        return frozenset(texts.union(*record["chosen"].values()))
 
     def _refuse_other_looks(
         self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages
@@ -693,6 +700,21 @@ def _possible_looks(planned: Planned, kind: OutcomeKind = OutcomeKind.BINARY) ->
     return planned.grid.stages.looks(kind, 1)
 
 
+def _refuse_unfinished(pilot: pd.DataFrame) -> None:
+    """Raise EndpointError where trials of a *pilot* were not run: it would choose by the others."""
+    unfinished = int((pilot["status"] == Status.NOT_RUN.value).sum())
+    if unfinished:
+        raise EndpointError(
+            f"{count(unfinished, 'trial')} of the pilot were not run, so that nobody knows which "
+            "texts leave room; give the session more time and resume the run"
+        )
+
+
+def _of_this_run(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *record*, perhaps of another run, without its place in the chain there."""
+    return {name: value for name, value in record.items() if name not in ("prev", "hash")}
+
+
 def _is_part_of(planned: Planned, whole: Planned) -> bool:
     """Return whether *planned* is *whole*, or its pilot."""
     return planned is whole or (whole.pilot is not None and planned is whole.pilot.planned)
@@ -876,7 +898,6 @@ class _Answers:
             templates=self._texts(planned),
             digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
         )
-
 
     def _texts(self, planned: Planned) -> dict[str, str]:
         """Return the templates by their ids; where a pilot chooses among them, those it chose."""

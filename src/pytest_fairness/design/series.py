@@ -122,9 +122,7 @@ def most_asked(templates: Sequence[Template]) -> tuple[Template, ...]:
     for texts in series_of(templates).values():
         first = max(0, (len(texts) - MOST_TEXTS) // 2)
         kept.update(texts[first : first + MOST_TEXTS])
-    return tuple(
-        template for template in templates if not template.series or template.id in kept
-    )
+    return tuple(template for template in templates if not template.series or template.id in kept)
 
 
 def without_groups(template: Template, classes: Collection[str]) -> Template:
