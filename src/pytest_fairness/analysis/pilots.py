@@ -1,19 +1,15 @@
-"""Pilots: the answers about neutral names, read; what they choose, as a record of the log; and that
-record derived again.
-"""
+"""Pilots: the answers about neutral names, read, and what they choose, as a record of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.design.series import PILOT, Answers, chosen_texts, counted
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.runs.reader import RunReader, RunRecords
-from pytest_fairness.runs.records import cell_of, trial_of
-from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
-from pytest_fairness.trials_frame import EndpointFacts, GridFacts, design_of, trials_frame
+from pytest_fairness.scorers import Scorer, outcome_of
+from pytest_fairness.trials_frame import design_of
 from pytest_fairness.words import count, listed
 
 if TYPE_CHECKING:
@@ -51,25 +47,23 @@ def record_of(
         "answer": design_of(table).answer,
         "series": {name: list(texts) for name, texts in series.items()},
         "trials": trials,
-        "chosen": _chosen(series, trials),
+        "chosen": chosen_by(series, trials),
     }
 
 
-def _chosen(series: Mapping[str, Sequence[str]], trials: Iterable[Any]) -> dict[str, list[str]]:
-    """Return the texts of each of *series* that the groups are asked, by the rows of *trials*."""
+def chosen_by(series: Mapping[str, Sequence[str]], trials: Iterable[Any]) -> dict[str, list[str]]:
+    """Return the texts of each of *series* that the groups are asked, by the *trials* of a record."""
     return chosen_texts(series, counted((text, favourable) for _, text, favourable in trials))
 
 
 def earlier_record(
-    record: Mapping[str, Any], test: str, run: RunRecords | None
+    record: Mapping[str, Any], test: str, records: Iterable[dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the record that *run* has of the pilot of *test*, if it asked the trials of *record*;
-    None without one. What was chosen stands, whoever reads the answers again.
+    """Return that of *records* of pilots which is of *test*, if it asked the trials of *record*; None
+    without one. What was chosen stands, whoever reads the answers again.
     """
-    if run is None:
-        return None
     keys = [key for key, _, _ in record["trials"]]
-    for earlier in run.of_type(PILOT):
+    for earlier in records:
         if earlier["test"] == test and [key for key, _, _ in earlier["trials"]] == keys:
             return earlier
     return None
@@ -94,40 +88,8 @@ def note_of(record: Mapping[str, Any]) -> str:
     )
 
 
-def unlike_log(record: Mapping[str, Any], run: RunReader) -> Iterator[str]:
-    """Yield where the *record* of a pilot is not what the log of *run* gives: its trials, the
-    answers where the scorer is built in, and what follows from them.
-    """
-    keys = [key for key, _, _ in record["trials"]]
-    asked = list(run.records(keys))
-    # A test may have asked the same text about a control group before.
-    of_pilots = {key: cell for (key, _), cell in run.shared_cells.items() if _is_of_pilot(cell)}
-    for (key, text, _), trial in zip(record["trials"], asked, strict=True):
-        cell = of_pilots.get(key, trial and trial["cell"])
-        if not cell or cell["template"] != text or not _is_of_pilot(cell):
-            yield f"trial {key[:12]}… is not in the log as one of {text} about a neutral name"
-            return
-    scorer = BUILT_IN.get(record["scorer"])
-    if scorer is not None and scorer.fingerprint == record["fingerprint"]:
-        rows = [(cell_of(trial["cell"]), trial_of(trial)) for trial in asked if trial is not None]
-        table = trials_frame(
-            rows,
-            EndpointFacts(name="", simulated=False),
-            GridFacts(answer=record["answer"]),
-        )
-        again = record_of(table, scorer, record["series"], BUILT_IN)
-        if [row[1:] for row in again["trials"]] != [row[1:] for row in record["trials"]]:
-            yield "its answers are not what the replies say"
-    if record["chosen"] != _chosen(record["series"], record["trials"]):
-        yield "the texts that it chose do not follow from its answers"
-
-
-def _is_of_pilot(cell: Mapping[str, Any]) -> bool:
-    return cell["signal"] == PILOT and not cell["groups"]
-
-
 def texts_not_chosen(record: Mapping[str, Any], texts: Iterable[str]) -> list[str]:
-    """Return those of *texts* that are of the series of the *record*, and that it did not choose."""
+    """Return those of *texts* that are of a series of the *record*, and that it did not choose."""
     left_out = set[str]()
     for name, of_series in record["series"].items():
         left_out.update(set(of_series) - set(record["chosen"][name]))

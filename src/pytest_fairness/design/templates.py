@@ -189,8 +189,8 @@ def _templates_under(id_: str, given: TextOrSeries) -> list[Template]:
         return [_template(id_, given)]
     if len(given) < _FEWEST_STRENGTHS:
         raise UsageError(
-            f"template {id_!r}: a series has {_FEWEST_STRENGTHS} texts or more, from the weakest to "
-            f"the strongest, not {len(given)}"
+            f"template {id_!r}: a series has {_FEWEST_STRENGTHS} texts or more, from the weakest "
+            f"to the strongest, not {len(given)}"
         )
     return [
         replace(_template(f"{id_}_{strength}", text), series=id_)

@@ -171,7 +171,7 @@ class TrialSource:
     def _chosen_texts(
         self, planned: Planned, item: pytest.Item, system: Any
     ) -> frozenset[str] | None:
-        """Return the texts that the pilot of *item* chose, by the answers of this run or, where that
+        """Return the texts that the pilot of *item* chose: by the answers of this run or, where one
         is resumed or replayed, as it was recorded. None where all texts are asked: without a pilot,
         and on a shard, which cannot know what the others were answered.
         """
@@ -191,9 +191,9 @@ class TrialSource:
         _refuse_unfinished(table)
         with reading_until(context.read_until):
             record = pilots.record_of(table, pilot.scorer, pilot.series, context.scorers)
-        logged = pilots.earlier_record(record, test, context.store)
-        for run in (context.merged, context.recording):
-            record = pilots.earlier_record(record, test, run) or record
+        logged = pilots.earlier_record(record, test, context.store.of_type(PILOT))
+        for run in filter(None, (context.merged, context.recording)):
+            record = pilots.earlier_record(record, test, run.of_type(PILOT)) or record
         record = logged or {**record, "test": test}
         if logged is None:
             context.store.append(_of_this_run(record))

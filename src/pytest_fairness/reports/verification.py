@@ -37,7 +37,7 @@ from pytest_fairness.analysis.looks import (
     rows_at,
     trials_in,
 )
-from pytest_fairness.analysis.pilots import texts_not_chosen, unlike_log
+from pytest_fairness.analysis.pilots import texts_not_chosen
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.design.series import PILOT
@@ -45,6 +45,7 @@ from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import JSON, Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
+from pytest_fairness.reports.pilots_again import unlike_log
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.runs.conclusions import ITEM, LOOKS, Conclusions, sha256_of_json
 from pytest_fairness.runs.judgements import READ_BY, Judgement

@@ -1,5 +1,5 @@
-"""Words and tone of a text about a person: agentic and communal words counted, and the tone sentence
-by sentence.
+"""Words and tone of a text about a person: agentic and communal words counted, and the tone
+sentence by sentence.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pytest_fairness.scorers import BUILT_IN, Scorer
 #: nouns of the same stem. The study was not read again for this list; a summary that was names
 #: assertive, confident, independent; helpful, kind, agreeable.
 _AGENTIC = (
-    "assertiv", "confiden[ct]", "aggressiv", "ambitio", "dominan", "forceful", "independen", "daring",
-    "outspoken", "intellectual",
+    "assertiv", "confiden[ct]", "aggressiv", "ambitio", "dominan", "forceful", "independen",
+    "daring", "outspoken", "intellectual",
 )  # fmt: skip
 _COMMUNAL = (
-    "affection", "helpful", "kind", "kindness", "kindly", "sympath", "sensitiv", "nurtur", "agreeab",
-    "tact", "tactful", "interpersonal", "warm", "warmth", "warmly", "caring",
+    "affection", "helpful", "kind", "kindness", "kindly", "sympath", "sensitiv", "nurtur",
+    "agreeab", "tact", "tactful", "interpersonal", "warm", "warmth", "warmly", "caring",
 )  # fmt: skip
 #: Words of standing out and of ability, of which reference letters have more for men (Schmader,
 #: Whitehead & Wysocki 2007, Sex Roles 57:509-514), and of achievement.
