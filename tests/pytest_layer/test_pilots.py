@@ -9,7 +9,9 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.reports.pilots_again import unlike_log
 from pytest_fairness.reports.verification import verify_run
+from pytest_fairness.runs.reader import reading
 from tests.support.servers import ModelServer
 
 from .conftest import MODELS, Project
@@ -81,6 +83,29 @@ def findings_of(project: Project) -> list[tuple[str, str, str]]:
     )
 
 
+#: What was changed in a record of a pilot, and what is said of it.
+ALTERED = {
+    "chosen": "the texts that it chose do not follow from its answers",
+    "answer": "its answers are not what the replies say",
+    "text": "is not in the log as one of clerk_y1 about a neutral name",
+    "key": "is not in the log as one of nurse_y1 about a neutral name",
+}
+
+
+def altered(record: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return *record* with another choice, or with another answer, text or key of its first trial."""
+    (key, text, favourable), *others = record["trials"]
+    first = {
+        "answer": [key, text, not favourable],
+        "text": [key, "clerk_y1", favourable],
+        "key": ["0" * 64, text, favourable],
+    }.get(what, [key, text, favourable])
+    changed = {**record, "trials": [first, *others]}
+    if what == "chosen":
+        changed["chosen"] = {name: ["nurse_y1"] for name in record["chosen"]}
+    return changed
+
+
 def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]) -> None:
     """Sixty calls about neutral names, which all items share, choose two or three texts of either
     series, those around the border; they are in the log, every item has the record, and the finding
@@ -104,6 +129,10 @@ def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]
     for finding in project.findings:
         (note,) = (note for note in finding["notes"] if "pilot" in note)
         assert note.startswith("a pilot of 60 calls about neutral names chose the texts that")
+    with reading(project.last) as reader:
+        assert list(unlike_log(first, reader)) == []
+        for change, why in ALTERED.items():
+            assert why in next(unlike_log(altered(first, change), reader))
     before = findings_of(project)
     assert [verdict for _, verdict, _ in before] == ["PASS", "PASS"]
     assert verify_run(project.last, lambda *_: None).problems == []

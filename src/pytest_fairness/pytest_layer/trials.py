@@ -564,6 +564,8 @@ class TrialSource:
             selection = collection.selection_of(item)
             planned = self._grids[selection.key]
             index = self._selected.get(selection, (0,))[0]
+            if planned.pilot is not None:  # of what follows nobody knows yet which texts are asked
+                planned = planned.pilot.planned
             (entry,) = planned.entries(selection.tier, [index])
             endpoint, engine = self._engine(selection.endpoint)
             if endpoint.simulated or entry.asks_others or not isinstance(engine, Engine):

@@ -42,7 +42,10 @@ DESIGN: dict[str, Any] = {
 }
 
 
-@programme("BIAS-NARR", **DESIGN)
+toned = programme("BIAS-NARR", **DESIGN)
+
+
+@toned
 def test_tone(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Texts about one group are no colder than those about another."""
     assert_no_disparity(trials, outcome=TONE, by=fairness_protected_class, alpha=alpha)
