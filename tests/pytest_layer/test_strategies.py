@@ -133,7 +133,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     alarm.
     """
     finding, result = declining(project, "(female)")
-    result.assert_outcomes(failed=1, deselected=160)
+    result.assert_outcomes(failed=1, deselected=203)
     assert finding["verdict"] == "FAIL"
     assert (
         "no alarm on decision itself, but female is refused when first asked in 100.0 % ("
@@ -182,7 +182,7 @@ def test_everybody_declined_at_first_is_noted_and_no_alarm(project: Project) -> 
     no alarm, and no PASS.
     """
     finding, result = declining(project, "has applied")
-    result.assert_outcomes(passed=1, deselected=160)
+    result.assert_outcomes(passed=1, deselected=203)
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "NO_ROOM")
     assert set(finding["refusal_rates"].values()) == {0.0, 1.0}
     assert "having declined at first" in " ".join(finding["notes"])

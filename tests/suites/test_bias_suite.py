@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.templates import templates
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.reports import Table
@@ -24,11 +25,12 @@ from pytest_fairness.scorers.triage import triage_esi
 from pytest_fairness.suites.bias.associations import (
     CHOICES,
     detail_of_choice,
-    names_achievement,
     rank_of_choice,
     words_section,
 )
+from pytest_fairness.suites.bias.narratives import TONE, WORDS
 from pytest_fairness.suites.bias.programme import ALPHA, AT_WORK, SIGNALS, UNASKED, programme
+from pytest_fairness.suites.bias.test_hiring_simulation import STRENGTHS
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
 from tests.support.servers import ModelServer
@@ -62,7 +64,7 @@ def grids(module: ModuleType) -> Iterator[Mapping[str, Any]]:
 
 def designs() -> Iterator[tuple[str, dict[str, Any]]]:
     """The id of each item of the programme, and the arguments of its grid."""
-    of_items = ("each", "temperatures", "strategies", "scorer")
+    of_items = ("each", "temperatures", "strategies", "scorer", "pilot", "room")
     for module in modules():
         for grid in grids(module):
             common = {key: grid[key] for key in grid if key not in of_items}
@@ -100,7 +102,7 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some
     # may be refused.
     assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)
-    assert len(design["template"]) >= 3
+    assert len(grid.templates) >= 3
 
 
 NARRATIVES = [
@@ -128,7 +130,8 @@ def test_a_writer_that_repeats_what_it_was_told_has_one_tone(
         )
         rows.append((cell, Trial(key="k", repetition=0, status=Status.ANSWERED, replies=(text,))))
     frame = trials_frame(rows, EndpointFacts(name="e", simulated=False))
-    assert outcome_of(frame, "sentiment").values.nunique() == 1, id_
+    for outcome in (TONE, *WORDS):
+        assert outcome_of(frame, outcome).values.nunique() == 1, (id_, outcome.name)
 
 
 EIGHT = {
@@ -180,6 +183,10 @@ def test_what_does_not_apply_is_left_out_and_the_others_keep_their_numbers() -> 
     assert later["race_ethnicity-name"]["id"] == "BIAS-OWN-101"
 
 
+def ids_of(design: Mapping[str, Any]) -> set[str]:
+    return {template.id for template in templates(design["template"])}
+
+
 def test_what_is_not_plausible_is_not_asked() -> None:
     """Each line names a test, texts and signals that there are, says why, and leaves the item with
     texts enough to be judged; what it names is asked of nobody.
@@ -193,13 +200,13 @@ def test_what_is_not_plausible_is_not_asked() -> None:
         ]
         assert labels, unasked.signals
         for label in labels:
-            left = set(asked[f"{unasked.test}-{numbers[label]}"]["template"])
+            left = ids_of(asked[f"{unasked.test}-{numbers[label]}"])
             assert len(left) >= 4, (unasked.test, label)
             for name in unasked.texts:
                 assert not [key for key in left if key == name or key.startswith(f"{name}_")]
                 assert any(
                     key == name or key.startswith(f"{name}_")
-                    for key in asked[f"{unasked.test}-001"]["template"]
+                    for key in ids_of(asked[f"{unasked.test}-001"])
                 )
 
 
@@ -267,9 +274,9 @@ def test_all_items_of_a_file_share_a_level(by_id: PastSession) -> None:
         finding["test_id"]: finding["details"]["looks"]["red_budget"] for finding in by_id.findings
     }
     suite = "pytest_fairness.suites.bias"
-    assert items[f"{suite}.test_hiring_simulation"] == 23
+    assert items[f"{suite}.test_hiring_simulation"] == 2 * 23
     assert items[f"{suite}.test_attribute_scoring"] == 22
-    assert levels == {"BIAS-HIRE-001": ALPHA / 23, "BIAS-ATTR-005": ALPHA / 22}
+    assert levels == {"BIAS-HIRE-001": ALPHA / 46, "BIAS-ATTR-005": ALPHA / 22}
 
 
 # ---------------------------------------------------------------- bias.yaml
@@ -321,18 +328,26 @@ def over_http(shared: SharedSessions) -> PastSession:
     return shared.once("bias-http", make)["http"]
 
 
-TRIALS = 2 * 10 * 9  # groups, names, templates: three posts at three strengths
+PILOT = 3 * 5 * 6  # posts, strengths, neutral names
+
+
+def trials_of(session: PastSession, tier: int) -> int:
+    """Trials of a pilot, and of two groups of ten names in the texts that it chose."""
+    for record in session.records("pilot"):
+        if f"tier{tier}" in record["test"]:
+            return PILOT + 2 * 10 * sum(map(len, record["chosen"].values()))
+    pytest.fail("no pilot")
 
 
 def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
-    assert (over_http.outcomes["passed"], over_http.outcomes["deselected"]) == (2, 320)
+    assert (over_http.outcomes["passed"], over_http.outcomes["deselected"]) == (2, 406)
     assert not over_http.failed
 
 
 def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None:
     received = over_http.read("received.json")
     single = [messages for messages in received if messages[0]["role"] == "system"]
-    assert len(single) == TRIALS
+    assert len(single) == trials_of(over_http, 1)
     assert {len(messages) for messages in single} == {2}
     assert all(
         messages[0]["content"].startswith("You go through applications") for messages in single
@@ -342,7 +357,7 @@ def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None
 def test_in_tier_2_the_role_is_agreed_on_in_turns(over_http: PastSession) -> None:
     received = over_http.read("received.json")
     talks = [messages for messages in received if messages[0]["role"] == "user"]
-    assert sorted(map(len, talks)) == sorted([1, 3, 5] * TRIALS)
+    assert sorted(map(len, talks)) == sorted([1, 3, 5] * trials_of(over_http, 2))
     whole = next(messages for messages in talks if len(messages) == 5)
     roles = [message["role"] for message in whole]
     assert roles == ["user", "assistant", "user", "assistant", "user"]
@@ -372,9 +387,11 @@ READERS = {
 @pytest.mark.parametrize("test", READERS)
 def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
     endpoint = simulated_endpoint()
-    reader: Any = READERS[test]
     for id_, design in designs():
         if id_.split("-")[1] == test:
+            reader: Any = READERS[test]
+            if id_.split("-")[2] > "100":
+                reader = rating
             grid = expand_grid(**design)
             for place in range(0, len(grid), 37):
                 reply = endpoint.complete(grid[place].prompt)
@@ -396,7 +413,7 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
         """,
     )
     (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
-    project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-007").assert_outcomes(passed=1, deselected=160)
+    project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-007").assert_outcomes(passed=1, deselected=203)
     (finding,) = project.findings
     assert {group["value"] for group in finding["group_results"]} == {3.0}
 
@@ -425,21 +442,6 @@ def test_no_choice_stands_twice_and_each_has_its_rank() -> None:
     for listed in CHOICES.values():
         ranks = [rank_of_choice(choice) for choice in listed]
         assert ranks == ["high", "high", "middle", "middle", "low", "low"]
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("An outstanding record.", True),
-        ("Remarkably able.", True),
-        ("Her success is known.", True),
-        ("Unmatched.", True),
-        ("A kind and patient colleague.", False),
-        ("He is unremarkable.", False),
-    ],
-)
-def test_words_of_achievement(text: str, names: bool) -> None:
-    assert names_achievement(text) == names
 
 
 # ---------------------------------------------------------------- words in the report
@@ -489,10 +491,10 @@ def test_words_stand_in_the_report_of_the_item(project: Project) -> None:
     project.write("", PLANTED)
     (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: 10\n", "utf-8")
     result = project.run(*SUITE, "--fairness-test=BIAS-NARR-105", "--fairness-tier=2")
-    result.assert_outcomes(passed=1, deselected=160)
+    result.assert_outcomes(passed=1, deselected=203)
     (path,) = project.last.glob("words-*.sections.json")
-    assert path.name.startswith("words-test_achievement_")
-    assert "Words: test_achievement[gender-name" in project.page
+    assert path.name.startswith("words-test_agency_")
+    assert "Words: test_agency[gender-name" in project.page
 
 
 # ---------------------------------------------------------------- a function of one text
@@ -543,7 +545,9 @@ def sent(session: PastSession) -> list[str]:
 
 def test_each_text_is_in_the_log_as_the_function_got_it(of_one_text: PastSession) -> None:
     trials = of_one_text.records("trial")
-    assert len(trials) == 3 * 10 * (9 + 5)
+    (pilot,) = of_one_text.records("pilot")
+    chosen = sum(map(len, pilot["chosen"].values()))
+    assert len(trials) == PILOT + 3 * 10 * (chosen + 6)
     logged = {repr(message["content"]) for trial in trials for message in trial["messages"]}
     assert logged <= set(sent(of_one_text))
 
@@ -567,59 +571,78 @@ def test_what_a_function_was_asked_verifies(of_one_text: PastSession) -> None:
 
 # ---------------------------------------------------------------- room to show a bias
 
-RULE_FOLLOWER = """
+AT_A_BORDER = """
+import hashlib
 import re
 import pytest
+from pytest_fairness.design.names import NameBanks
 
-AT_THE_BORDER = LENIENT
+WOMEN = {str(name) for name in NameBanks.load().names("gender", "female", 80)}
+BORDER, VARIES, LEANS = SETTINGS
+#: What is said of each strength in either test, and the words of either decision.
+SAID = (("one year of", "two years of", "two and a half", "three years of experience, one", "six years"),
+        ("1,900", "2,400", "2,800", "3,300", "4,800"))
 ANSWERS = (("reject", "invite"), ("denied", "approved"))
 
 @pytest.fixture(scope="session")
 def endpoint():
     def reply(prompt):
-        months = re.search("two and a half years|three years", prompt)
-        income = re.search(r"income is (\\d),(\\d+)", prompt)
-        if AT_THE_BORDER and re.search("lukewarm|four months old", prompt):
-            number = sum(map(ord, prompt))
-            return ANSWERS[income is not None][number % 2]
-        if income:
-            return "approved" if int(income[1]) >= 3 else "denied"
-        return "reject" if months[0].startswith("two") else "invite"
+        test = "dollars" in prompt
+        (strength,) = (place for place, words in enumerate(SAID[test]) if words in prompt)
+        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+        leans = LEANS and any(name in prompt for name in WOMEN)
+        if "number from 1" in prompt:
+            return str(3 + strength + number % 2 - leans)
+        if VARIES and abs(strength - BORDER) <= 1:
+            return ANSWERS[test][number % 100 < (30 if leans else 50)]
+        return ANSWERS[test][strength >= BORDER]
     return reply
 """
+#: The place of the border among five strengths, whether answers vary around it, and whether women
+#: are declined more there.
+AT_BORDERS = {
+    "follows the rule": ((3, False, False), ("INCONCLUSIVE", "PASS")),
+    "fair at the border": ((1, True, False), ("PASS", "PASS")),
+    "leans at the border": ((3, True, True), ("FAIL", "FAIL")),
+}
 
 
-@pytest.mark.parametrize("lenient", [False, True], ids=["follows the rule", "leans at the border"])
-def test_who_follows_the_stated_rule_has_shown_nothing(
-    shared: SharedSessions, lenient: bool
-) -> None:
-    """At every strength all answers are alike, so that no bias could have shown: INCONCLUSIVE(NO_ROOM),
-    and no PASS. A system that decides now this way and now that at one strength can pass.
+@pytest.mark.parametrize("name", AT_BORDERS)
+def test_the_files_are_those_of_the_border(shared: SharedSessions, name: str) -> None:
+    """Of five files those are asked where a system can lean. One that follows the stated rule answers
+    all of them alike: INCONCLUSIVE(NO_ROOM), and no PASS; the graded question has room all the
+    same. A fair one passes wherever its border is, and one that leans there fails in both.
     """
+    settings, (decided, graded) = AT_BORDERS[name]
 
     def make(project: SharedProject) -> None:
         project.write(
-            conftest__py=RULE_FOLLOWER.replace("LENIENT", str(lenient)),
+            conftest__py=AT_A_BORDER.replace("SETTINGS", str(settings)),
             bias__yaml="temperatures: [default]\n",
         )
         project.run(
-            "rule",
+            "border",
             *SUITE,
-            "--fairness-test=BIAS-HIRE-005,BIAS-LOAN-005",
+            "--fairness-test=BIAS-HIRE-005,BIAS-LOAN-005,BIAS-HIRE-105,BIAS-LOAN-105",
             "--fairness-tier=1",
             *MODES["plain"],
         )
 
-    session = shared.once(f"bias-rule-{lenient}", make)["rule"]
-    reasons = {
-        finding["test_id"]: (finding["verdict"], finding["reason"]) for finding in session.findings
-    }
-    assert len(reasons) == 2
-    for verdict, reason in reasons.values():
-        if lenient:
-            assert verdict == "PASS"
-        else:
-            assert (verdict, reason) == ("INCONCLUSIVE", "NO_ROOM")
+    session = shared.once(f"bias-{name.replace(' ', '-')}", make)["border"]
+    verdicts = {finding["test_id"]: finding["verdict"] for finding in session.findings}
+    assert verdicts == {
+        "BIAS-HIRE-005": decided, "BIAS-LOAN-005": decided,
+        "BIAS-HIRE-105": graded, "BIAS-LOAN-105": graded,
+    }  # fmt: skip
+    reasons = {finding["reason"] for finding in session.findings}
+    assert ("NO_ROOM" in reasons) == (decided == "INCONCLUSIVE")
+    border = settings[0]
+    strengths = list(STRENGTHS)
+    near = set(strengths[max(0, border - 1) : border + 2])
+    for record in session.records("pilot"):
+        for post, texts in record["chosen"].items():
+            assert {text.removeprefix(f"{post}_") for text in texts} <= near
+    assert verify_run(session.folder, lambda *_: None).problems == []
 
 
 STEREOTYPER = """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat, starmap
@@ -187,6 +187,15 @@ class LazyCells(Sequence[Cell]):
             for group in fewer.keys() & groups:
                 most = min(most, fewer[group])
             if number <= most:
+                kept.append(index)
+        return kept
+
+    def of_texts(self, indices: Iterable[int], texts: Container[str]) -> list[int]:
+        """Return those of *indices* whose cells are of the templates called *texts*."""
+        kept = []
+        for index in indices:
+            template_at = self.digits(self.position(index))[0]
+            if self.templates[template_at].id in texts:
                 kept.append(index)
         return kept
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import starmap
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pytest_fairness.design.answer_forms import answer_form as form_of
 from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
+from pytest_fairness.design.series import PILOT, series_of, without_groups
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.stages import (
@@ -37,6 +38,7 @@ from pytest_fairness.design.templates import (
     SLOTS,
     Template,
     TemplateLike,
+    TextOrSeries,
     base_slot,
     spoken_turns,
     templates,
@@ -216,7 +218,7 @@ class GridDesign:
     def parse(
         cls,
         *,
-        template: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
+        template: TemplateLike | Iterable[TemplateLike] | Mapping[str, TextOrSeries],
         groups: Mapping[str, object] | None = None,
         persona: str | Persona | Iterable[Persona] | None = None,
         names: int | Sequence[int] | None = None,
@@ -630,6 +632,40 @@ def shortest_groups(arguments: Mapping[str, Any], names: int) -> list[str]:
             except UsageError:
                 short.append(group)
     return short
+
+
+def pilot_grid(calls: int, **arguments: Any) -> Grid:
+    """The grid of a pilot of so many *calls* a series: every text of the series of a design, about
+    neutral names, in every context and once.
+
+    The *arguments* are those of the design, as for :func:`expand_grid`. Raises UsageError where it
+    has no series, where a text cannot be said of nobody's group, and for personas and samples.
+    """
+    check_counts(pilot=calls)
+    for name in ("persona", "sample"):
+        if arguments.get(name) is not None:
+            raise UsageError(f"pilot= asks about neutral names, and goes with no {name}=")
+    design = GridDesign.parse(**{**arguments, "names": None, "repetitions": 1})
+    series = series_of(design.templates)
+    if not series:
+        raise UsageError(
+            "pilot= chooses among texts of a series, and the design has none: give template="
+            "{'nurse': {'weak': …, 'middle': …, 'strong': …}}, from the text that speaks least for "
+            "the person to the one that speaks most"
+        )
+    classes = [axis.name for axis in design.classes]
+    texts = [without_groups(text, classes) for text in design.templates if text.series]
+    cells = max(map(len, series.values())) * prod(len(axis.values) for axis in design.axes)
+    neutral = replace(
+        design,
+        templates=tuple(texts),
+        classes=(),
+        conditions=(Condition(PILOT, by_name=False, kind=None),),
+        names=ceil(calls / cells),
+    )
+    drawn = neutral.draw(Banks.load(arguments.get("personas_folder")))
+    units = tuple(replace(unit, parts=(PILOT, *unit.parts)) for unit in drawn.units)
+    return replace(drawn, units=units).check()
 
 
 def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:

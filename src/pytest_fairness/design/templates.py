@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import starmap
+from itertools import chain, starmap
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,8 +43,11 @@ _FAULTS = (
     ),
 )
 MAX_CHARACTERS = 1_000_000
+_FEWEST_STRENGTHS = 3
 
 TemplateLike: TypeAlias = "str | Path | Template"
+#: The text under an id, or a series of texts by their strength, from the weakest to the strongest.
+TextOrSeries: TypeAlias = "str | Path | Mapping[str, str | Path]"
 
 
 def base_slot(slot: str) -> str:
@@ -57,11 +60,13 @@ def base_slot(slot: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Template:
     """A prompt with slots. ``id`` is the name of the statistical block; ``slots`` are in order of
-    appearance, and ``plain_slots`` those and what fills them.
+    appearance, and ``plain_slots`` those and what fills them. ``series`` names the series of texts
+    of rising strength that it belongs to; empty for none.
     """
 
     id: str
     text: str
+    series: str = ""
     slots: tuple[str, ...] = field(init=False)
     plain_slots: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -155,16 +160,17 @@ def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 
 
 
 def templates(
-    source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
+    source: TemplateLike | Iterable[TemplateLike] | Mapping[str, TextOrSeries],
 ) -> tuple[Template, ...]:
-    """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts or
-    paths.
+    """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts,
+    paths or series: a series maps strengths to texts, from the one that speaks least for the person
+    to the one that speaks most, and its templates are called ``<id>_<strength>``.
 
     A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none, for two
     of one id or text, and for whatever a single template is refused for.
     """
     if isinstance(source, Mapping):
-        made = list(starmap(_template, source.items()))
+        made = list(chain.from_iterable(starmap(_templates_under, source.items())))
     else:
         several = source
         if isinstance(several, (str, Path, Template)):
@@ -175,6 +181,21 @@ def templates(
     refuse_twice("template: the id", (template.id for template in made))
     refuse_twice("template: the same text", (template.text for template in made))
     return tuple(made)
+
+
+def _templates_under(id_: str, given: TextOrSeries) -> list[Template]:
+    """Return the template *given* under *id_*, or each of a series. Raises UsageError."""
+    if not isinstance(given, Mapping):
+        return [_template(id_, given)]
+    if len(given) < _FEWEST_STRENGTHS:
+        raise UsageError(
+            f"template {id_!r}: a series has {_FEWEST_STRENGTHS} texts or more, from the weakest "
+            f"to the strongest, not {len(given)}"
+        )
+    return [
+        replace(_template(f"{id_}_{strength}", text), series=id_)
+        for strength, text in given.items()
+    ]
 
 
 def _template(id_: str | None, given: object, place: int = 0) -> Template:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -15,12 +16,12 @@ import pytest
 from pytest_fairness.analysis.controls import checked_controls
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.baselines.justifications import Justification, parse
-from pytest_fairness.design.grid import expand_grid, staged_grid
+from pytest_fairness.design.grid import expand_grid, pilot_grid, staged_grid
 from pytest_fairness.design.pairs import expand_pairs, staged_pairs
-from pytest_fairness.design.strategies import ladder_of
+from pytest_fairness.design.strategies import Ladder, ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
-from pytest_fairness.model import SCENARIO
+from pytest_fairness.model import SCENARIO, OutcomeKind
 from pytest_fairness.pytest_layer.markers import signature_of
 from pytest_fairness.pytest_layer.marks import (
     DESIGNS,
@@ -33,7 +34,14 @@ from pytest_fairness.pytest_layer.marks import (
     has_design,
     is_fairness_item,
 )
-from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable
+from pytest_fairness.pytest_layer.plans import (
+    Pilot,
+    Planned,
+    PlannedGrid,
+    PlannedPairs,
+    Resolve,
+    Usable,
+)
 from pytest_fairness.scorers import Scorer, is_refusal
 from pytest_fairness.words import listed, names_in
 
@@ -279,9 +287,11 @@ def _planned(
     arguments.setdefault("personas_folder", project_folder(root))
     temperatures = _temperatures(arguments)
     ladder = None
+    pilot_calls = scorer = None
     if marker.name == GRID:
-        requested = arguments.pop("strategies", None), arguments.pop("scorer", None)
-        ladder = ladder_of(*requested, arguments["personas_folder"])
+        pilot_calls = arguments.pop("pilot", None)
+        scorer = arguments.pop("scorer", None)
+        ladder = _ladder(arguments.pop("strategies", None), scorer, pilot_calls, arguments)
         arguments.pop("room", None)  # of the verdict, not of what is asked
     try:
         signature_of(marker.name).bind(**marker.kwargs)
@@ -292,11 +302,41 @@ def _planned(
     if marker.name == PAIRS:
         choices = staged_pairs(**arguments) if staged else expand_pairs(**arguments)
         return PlannedPairs(choices, temperatures, arguments, resolve)
-    judge = {}
-    if ladder is not None:
-        judge = {"usable": usable(ladder.scorer, scorers())}
     grid = staged_grid(looks, **arguments) if staged else expand_grid(**arguments)
-    return PlannedGrid(grid, ladder, temperatures, arguments, **judge)
+    planned = PlannedGrid(grid, ladder, temperatures, arguments)
+    if ladder is not None:
+        planned = replace(planned, usable=usable(ladder.scorer, scorers()))
+    if pilot_calls is None:
+        return planned
+    if not staged:
+        raise UsageError("pilot= chooses texts for a whole grid: ask for 'trials', not 'cell'")
+    _refuse_no_decision(scorer, scorers())
+    # Without arguments: a strategy that shows a second person would show a group's.
+    asked = replace(planned, grid=pilot_grid(pilot_calls, **arguments), arguments=None)
+    return replace(planned, pilot=Pilot(asked, scorer))
+
+
+def _ladder(
+    strategies: object, scorer: object, pilot_calls: object, arguments: Mapping[str, Any]
+) -> Ladder | None:
+    """Return the strategies of a design. The *scorer* says which replies escalate; a pilot reads by
+    it as well, and needs no strategies.
+    """
+    if strategies is None and pilot_calls is not None:
+        return None
+    return ladder_of(strategies, scorer, arguments["personas_folder"])
+
+
+def _refuse_no_decision(scorer: object, scorers: Mapping[str, Any]) -> None:
+    """Raise UsageError where *scorer*, by which a pilot is read, gives no yes or no."""
+    if isinstance(scorer, str):
+        scorer = scorers.get(scorer)
+    kind = getattr(scorer, "kind", OutcomeKind.BINARY)
+    if scorer is None or kind != OutcomeKind.BINARY:
+        raise UsageError(
+            "pilot= needs scorer=, which says of an answer whether it is favourable: a scorer of a "
+            "yes or no, such as scorer='decision'"
+        )
 
 
 def _meant(marker: pytest.Mark) -> str:

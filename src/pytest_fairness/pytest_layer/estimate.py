@@ -14,6 +14,7 @@ from pytest_fairness.analysis.looks import LookPlan, budget
 from pytest_fairness.context import EVERY_STAGE, RunContext, Settings
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
+from pytest_fairness.design.series import PILOT
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
@@ -333,14 +334,14 @@ def estimates(
     *reply_tokens* are those of a usual reply, and *outcome* what is assumed of outcomes, where
     somebody knows better.
     """
-    count = _Count(grids, collection.selected_cells(items), sample)
+    count = _Count(grids, collection.selected_cells(items), sample, context.settings)
     kinds = _KindsOfTests(context.scorers)
     tests = context.settings.session_tests or max(1, asking)
     asked_names: dict[Any, AskedNames] = {}
     selections = collection.active_items(items, grids)
     for selection, members in selections.items():
         item = members[0]
-        planned = grids[selection.key]
+        planned = _as_asked(grids[selection.key], context.settings)
         asked = selection.endpoint or context.settings.endpoints[0]
         parameters: dict[str, Any] = parameters_of(planned, selection.temperature)
         tiers = {other.tier for other in selections if other.key == selection.key}
@@ -379,6 +380,15 @@ def estimates(
             alpha=alpha,
             kinds=judged,
         )
+
+
+def _as_asked(planned: Planned, settings: Settings) -> Planned:
+    """Return *planned* with the texts that its pilot leaves at most: on a shard all of them, since
+    no shard knows what the others are answered.
+    """
+    if settings.shard:
+        return planned
+    return planned.as_priced
 
 
 class AssumedOutcome(NamedTuple):
@@ -501,8 +511,9 @@ class _Count:
         grids: Mapping[collection.Key, Planned],
         cellwise: Mapping[collection.Selection, tuple[int, ...]],
         sample: int | None,
+        settings: Settings,
     ) -> None:
-        self._grids = grids
+        self._grids = {key: _as_asked(planned, settings) for key, planned in grids.items()}
         self._cellwise = cellwise
         self._sample = sample
         self._asked: dict[Any, tuple[int, AskedNames]] = {}
@@ -525,25 +536,29 @@ class _Count:
         if chosen is not None:
             asked = _ALL
             cells = len(chosen)
-        measured = self._cells(selection, {selection.tier, *tiers})
-        repetitions = planned.grid.repetitions
+        all_tiers = {selection.tier, *tiers}
+        measured = self._cells(selection, all_tiers)
         each = cells / max(1, len(measured)) / asked.size
+        of_groups = planned.grid.repetitions, asked
+        counted = [(cell, of_groups, each) for cell in measured]
+        of_pilot = self._cells_of_pilot(selection, all_tiers)
+        counted += [(cell, (1, _ALL), 1.0) for cell in of_pilot]
         brings = brings_its_own(item)
         system = _system_of(item)
         settings = repr(sorted(parameters.items()))
         configured = brought = AskedRequests()
         new = [0.0, 0.0, 0.0]
-        for cell in measured:
+        for cell, asks, stands_for in counted:
             place = system, cell.is_of_the_test and selection.endpoint, settings, cell.sent
             before = self._asked.get(place, (0, _NONE))
-            self._asked[place] = _together(before, (repetitions, asked))
-            trials = _added((repetitions, asked), before, each)
+            self._asked[place] = _together(before, asks)
+            trials = _added(asks, before, stands_for)
             new = [sum(pair) for pair in zip(new, trials, strict=True)]
             if brings or cell.asks_others:
                 brought = cell.added_to(brought, trials)
             else:
                 configured = cell.added_to(configured, trials)
-        at_last_look = round(cells * asked.most / asked.size)
+        at_last_look = round(cells * asked.most / asked.size) + len(of_pilot)
         return _RequestsOfTest(at_last_look, AskedTrials(*new), configured, brought, asked)
 
     def _cells(self, selection: collection.Selection, tiers: Iterable[int]) -> list[_MeasuredCell]:
@@ -557,6 +572,20 @@ class _Count:
             for tier, of_tier in measured.items():
                 self._measured[key, tier, cells] = of_tier
         return self._measured[key, selection.tier, cells]
+
+    def _cells_of_pilot(
+        self, selection: collection.Selection, tiers: Iterable[int]
+    ) -> list[_MeasuredCell]:
+        """Return the cells that the pilot of *selection* asks; none without a pilot."""
+        pilot = self._grids[selection.key].pilot
+        if pilot is None:
+            return []
+        key = selection.key, selection.tier, PILOT
+        if key not in self._measured:
+            asked = range(len(pilot.planned.grid))
+            for tier, of_tier in _measured(pilot.planned, tiers, asked).items():
+                self._measured[selection.key, tier, PILOT] = of_tier
+        return self._measured[key]
 
     def _counted(self, key: collection.Key, cells: tuple[int, ...] | None) -> Sequence[int]:
         """Return the places of the cells that are measured: *cells*, or those of the design at

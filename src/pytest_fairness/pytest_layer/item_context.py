@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.analysis.pilots import note_of
 from pytest_fairness.baselines import justifications
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.context import RunContext
@@ -20,6 +21,7 @@ from pytest_fairness.pytest_layer import collection, preflight
 from pytest_fairness.pytest_layer.project_labels import ProjectLabels
 from pytest_fairness.pytest_layer.reading_turns import Ask, ReadingTurns
 from pytest_fairness.pytest_layer.staged_trials import STAGED
+from pytest_fairness.pytest_layer.trials import CHOSEN_BY_PILOT
 from pytest_fairness.running_test import TestContext
 from pytest_fairness.runs import labels as person_labels
 from pytest_fairness.runs.judgements import Judgement
@@ -50,9 +52,14 @@ class ItemContexts:
         judgements = _Judgements(self, nodeid, labels, findings)
         scored_by: set[str] = set()
 
+        of_pilot = []
+        if CHOSEN_BY_PILOT in item.stash:
+            of_pilot = [note_of(item.stash[CHOSEN_BY_PILOT])]
+
         def notes(finding: Finding) -> list[str]:
             of_session = preflight.notes_on(self.run, item, finding, scored_by)
-            return [*of_session, *justifications.expired_notes(documented, finding, nodeid)]
+            expired = justifications.expired_notes(documented, finding, nodeid)
+            return [*of_session, *of_pilot, *expired]
 
         def log_look(record: Mapping[str, JSON]) -> None:
             session = self.session_number()

@@ -65,7 +65,10 @@ def fairness(
 @_marker
 def fairness_grid(
     *,
-    template: str | Path | Iterable[str | Path] | Mapping[str, str | Path],
+    template: str
+    | Path
+    | Iterable[str | Path]
+    | Mapping[str, str | Path | Mapping[str, str | Path]],
     groups: Mapping[str, object] | None = None,
     persona: str | Persona | Iterable[Persona] | None = None,
     names: int | Sequence[int] | None = None,
@@ -84,6 +87,7 @@ def fairness_grid(
     temperatures: Sequence[float | str] | None = None,
     strategies: str | Sequence[str | Strategy] | None = None,
     scorer: str | Scorer | Callable[[str], object] | None = None,
+    pilot: int | None = None,
     each: Mapping[str, Mapping[str, object]] | None = None,
     room: bool = False,
     **slot: object,

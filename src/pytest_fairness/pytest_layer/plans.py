@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.grid import Grid, somebody_else
 from pytest_fairness.design.pairs import PairGrid, Prepared, Steps
+from pytest_fairness.design.series import most_asked, series_of
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
 from pytest_fairness.endpoints.protocol import (
@@ -166,10 +167,25 @@ def _strategies_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[Strategy
     return strategies_of_one_turn
 
 
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """A look at neutral names before the groups are asked: what is asked, and the *scorer* that
+    says whether an answer is favourable.
+    """
+
+    planned: PlannedGrid
+    scorer: Any
+
+    @property
+    def series(self) -> dict[str, tuple[str, ...]]:
+        """Return the ids of the texts of each series, from weakest to strongest."""
+        return series_of(self.planned.grid.templates)
+
+
 @dataclass(frozen=True)
 class PlannedGrid:
     """One test's grid as the tiers send it, with the strategies and temperatures that its marker
-    asks for.
+    asks for. ``pilot``: what is asked first, where it chooses which texts the groups are asked.
     """
 
     tiers_by_arm: ClassVar[bool] = False
@@ -180,6 +196,7 @@ class PlannedGrid:
     temperatures: tuple[float | None, ...] = ()
     arguments: Mapping[str, Any] | None = None
     usable: Usable = (lambda _text: True), ""
+    pilot: Pilot | None = None
     _cells: MadeOnce[Cell] = field(default_factory=MadeOnce, init=False, compare=False, repr=False)
     _entries: MadeOnce[PlannedCell] = field(
         default_factory=MadeOnce, init=False, compare=False, repr=False
@@ -192,6 +209,18 @@ class PlannedGrid:
     def cell(self, index: int) -> Cell:
         """The cell at *index* as its design makes it, made once."""
         return self._cells.get(index, lambda: self.grid[index])
+
+    @cached_property
+    def as_priced(self) -> PlannedGrid:
+        """Return the plan with the most texts that its pilot may choose: nobody knows yet which."""
+        if self.pilot is None:
+            return self
+        texts = most_asked(self.grid.templates)
+        stages = self.grid.stages
+        if stages is not None:
+            per_name = stages.per_name * len(texts) / len(self.grid.templates)
+            stages = replace(stages, per_name=per_name)
+        return replace(self, grid=replace(self.grid, templates=texts, stages=stages))
 
     @property
     def script_columns(self) -> tuple[str, ...]:
@@ -328,6 +357,7 @@ class PlannedPairs:
     unit: ClassVar[str] = "sets of candidates"
     script_columns: ClassVar[tuple[str, ...]] = ()
     ladder: ClassVar[None] = None
+    pilot: ClassVar[None] = None
 
     grid: PairGrid
     temperatures: tuple[float | None, ...] = ()
@@ -337,6 +367,11 @@ class PlannedPairs:
     _made: MadeOnce[Prepared] = field(
         default_factory=MadeOnce, init=False, compare=False, repr=False
     )
+
+    @property
+    def as_priced(self) -> PlannedPairs:
+        """Return the plan as it stands: it has no pilot."""
+        return self
 
     @property
     def has_system_prompt(self) -> bool:

@@ -458,7 +458,7 @@ def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Ite
                 remarks.append((key[1], remark))
             remarks += zip(repeat(key[1]), _unequal_texts(grids[key]))
             if key not in cellwise:
-                remarks += zip(repeat(key[1]), _undecidable(grid))
+                remarks += zip(repeat(key[1]), _undecidable(grids[key].as_priced.grid))
     return _lines(remarks)
 
 

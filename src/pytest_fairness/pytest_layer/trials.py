@@ -8,14 +8,16 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_fairness.analysis import pilots
 from pytest_fairness.context import EVERY_STAGE, RunContext
+from pytest_fairness.design.series import PILOT
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -73,7 +75,7 @@ from pytest_fairness.trials_frame import (
     refuse_if_nothing_answered,
     trials_frame,
 )
-from pytest_fairness.words import enumerated
+from pytest_fairness.words import count, enumerated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +93,8 @@ _AHEAD = 4
 #: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it
 #: conclude nothing.
 ASKED = pytest.StashKey[dict[str, JSON]]()
+#: What the pilot of an item chose, in its stash: the record of the log.
+CHOSEN_BY_PILOT = pytest.StashKey[Mapping[str, Any]]()
 #: The system that an item asks for trials, in its stash.
 _SYSTEM = pytest.StashKey[Any]()
 
@@ -151,12 +155,13 @@ class TrialSource:
         item.stash[_SYSTEM] = system
         self._end_in_order(item)
         planned = self._grids[collection.grid_key(item)]
-        stages = planned.grid.stages or _one_stage(planned)
+        texts = self._chosen_texts(planned, item, system)
+        stages = _stages_of(planned, texts)
         largest = 0
 
         def ask(names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
             nonlocal largest
-            table = self._table(planned, item, system, names, fewer)
+            table = self._table(planned, item, system, names, fewer, texts)
             if len(table) > largest:
                 largest = len(table)
                 item.stash[ASKED] = _asked_of(table)
@@ -180,6 +185,39 @@ class TrialSource:
         item.stash[STAGED] = staged
         # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
+
+    def _chosen_texts(
+        self, planned: Planned, item: pytest.Item, system: Any
+    ) -> frozenset[str] | None:
+        """Return the texts that the pilot of *item* chose: by the answers of this run or, where one
+        is resumed or replayed, as it was recorded. None where all texts are asked: without a pilot,
+        and on a shard, which cannot know what the others were answered.
+        """
+        pilot = planned.pilot
+        if pilot is None:
+            return None
+        self._absent = False
+        tables = []
+        for answers in self._answers(pilot.planned, item, system, stage=PILOT):
+            replayed = self._context.recording is not None
+            tables.append(answers.table(pilot.planned, replayed=replayed))
+        if self._absent:
+            return None
+        context = self._context
+        test = collection.nodeid_of(item)
+        table = _in_one_table(tables)
+        _refuse_unfinished(table)
+        with reading_until(context.read_until):
+            record = pilots.record_of(table, pilot.scorer, pilot.series, context.scorers)
+        logged = pilots.earlier_record(record, test, context.store.of_type(PILOT))
+        for run in filter(None, (context.merged, context.recording)):
+            record = pilots.earlier_record(record, test, run.of_type(PILOT)) or record
+        record = logged or {**record, "test": test}
+        if logged is None:
+            context.store.append(_of_this_run(record))
+        item.stash[CHOSEN_BY_PILOT] = record
+        texts = {template.id for template in planned.grid.templates if not template.series}
+        return frozenset(texts.union(*record["chosen"].values()))
 
     def _refuse_other_looks(
         self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages
@@ -271,11 +309,16 @@ class TrialSource:
         system: Any,
         names: int,
         fewer: Mapping[Pair, int],
+        texts: Container[str] | None,
     ) -> pd.DataFrame:
-        indices = None
+        indices: Sequence[int] | None = None
         if planned.grid.stages is not None:
             indices = planned.grid.stage(names, fewer)
         stage = f"{names} {planned.unit}"
+        if texts is not None:
+            indices = planned.grid.of_texts(indices or range(len(planned.grid)), texts)
+        elif planned.pilot is not None:
+            stage = f"{stage}, all texts"
         self._name_look(item, stage)
         tables = []
         self._absent = False
@@ -374,6 +417,8 @@ class TrialSource:
         planned = self._grids[selection.key]
         if self._configured is None or self._looks is None:
             return False
+        if planned.pilot is not None:  # which of its texts are asked, the pilot has to show
+            return True
         stages = planned.grid.stages
         indices = None
         stage = _one_stage(planned).base
@@ -531,7 +576,7 @@ class TrialSource:
 
         Raises UsageError where a resumed run asked otherwise before.
         """
-        test = next((key for key, grids in self._grids.items() if grids is planned), None)
+        test = next((key for key, grid in self._grids.items() if _is_part_of(planned, grid)), None)
         if test is None or not plan:
             return None
         context = self._context
@@ -625,6 +670,8 @@ class TrialSource:
             selection = collection.selection_of(item)
             planned = self._grids[selection.key]
             index = self._selected.get(selection, (0,))[0]
+            if planned.pilot is not None:  # of what follows nobody knows yet which texts are asked
+                planned = planned.pilot.planned
             (entry,) = planned.entries(selection.tier, [index])
             endpoint, engine = self._engine(selection.endpoint)
             if endpoint.simulated or entry.asks_others or not isinstance(engine, Engine):
@@ -774,6 +821,34 @@ def _part(selection: collection.Selection, stage: str) -> str:
     return " ".join(str(part) for part in parts if part is not None)
 
 
+def _refuse_unfinished(pilot: pd.DataFrame) -> None:
+    """Raise EndpointError where trials of a *pilot* were not run: it would choose by the others."""
+    unfinished = int((pilot["status"] == Status.NOT_RUN.value).sum())
+    if unfinished:
+        raise EndpointError(
+            f"{count(unfinished, 'trial')} of the pilot were not run, so that nobody knows which "
+            "texts leave room; give the session more time and resume the run"
+        )
+
+
+def _of_this_run(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *record*, perhaps of another run, without its place in the chain there."""
+    return {name: value for name, value in record.items() if name not in ("prev", "hash")}
+
+
+def _is_part_of(planned: Planned, whole: Planned) -> bool:
+    """Return whether *planned* is *whole*, or its pilot."""
+    return planned is whole or (whole.pilot is not None and planned is whole.pilot.planned)
+
+
+def _stages_of(planned: Planned, texts: Collection[str] | None) -> Stages:
+    """Return the stages of *planned*, of which a pilot chose *texts*; None: all are asked."""
+    stages = planned.grid.stages or _one_stage(planned)
+    if texts is None:
+        return stages
+    return replace(stages, per_name=stages.per_name * len(texts) / len(planned.grid.templates))
+
+
 def _one_stage(planned: Planned) -> Stages:
     """Return the one stage of a design that is asked as a whole."""
     names = max(1, planned.grid.fewest_names)
@@ -821,6 +896,9 @@ def deal_of(
         if key not in grids:
             continue
         planned = grids[key]
+        if planned.pilot is not None:
+            pilot = planned.pilot.planned
+            stages.setdefault(0, []).extend(planned_trials(pilot, pilot.entries(tier), temperature))
         looks = _possible_looks(planned)
         for trial in planned_trials(planned, planned.entries(tier), temperature):
             draw: Any = trial.cell.attributes.get(DRAW, 0)
@@ -938,9 +1016,17 @@ class _Answers:
             endpoint=self.endpoint.name,
             identity=self.endpoint.identity(),
             protected_classes=tuple(classes),
-            templates={template.id: template.text for template in grid.templates},
+            templates=self._texts(planned),
             digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
         )
+
+    def _texts(self, planned: Planned) -> dict[str, str]:
+        """Return the templates by their ids; where a pilot chooses among them, those it chose."""
+        texts = {template.id: template.text for template in planned.grid.templates}
+        if planned.pilot is None:
+            return texts
+        asked = {entry.cell.template for entry in self.entries}
+        return {name: text for name, text in texts.items() if name in asked}
 
 
 def _heat(temperature: float | None) -> str:

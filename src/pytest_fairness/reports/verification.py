@@ -37,12 +37,15 @@ from pytest_fairness.analysis.looks import (
     rows_at,
     trials_in,
 )
+from pytest_fairness.analysis.pilots import texts_not_chosen
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
+from pytest_fairness.design.series import PILOT
 from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import JSON, Finding, Verdict, to_json
 from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, read_results
+from pytest_fairness.reports.pilots_again import unlike_log
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.runs.conclusions import ITEM, LOOKS, Conclusions, sha256_of_json
 from pytest_fairness.runs.judgements import READ_BY, Judgement
@@ -131,6 +134,7 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
                 f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole"
             )
             _check_trials(reader, verification, watch)
+            _check_pilots(reader, verification)
             conclusions = Conclusions(reader)
             _check_sessions(results, manifest, conclusions, run_dir, verification)
             judged = _check_judged(results, conclusions, verification)
@@ -186,6 +190,21 @@ def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -
     if not wrong:
         verification.checked.append(
             f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts"
+        )
+
+
+def _check_pilots(reader: RunReader, verification: Verification) -> None:
+    """Check that each pilot chose by what was answered about neutral names."""
+    wrong: dict[str, None] = {}
+    tests = set()
+    for record in reader.of_type(PILOT):
+        tests.add(record["test"])
+        for why in unlike_log(record, reader):
+            wrong[f"the pilot of {record['test']}: {why}"] = None
+    verification.problems += _few(wrong)
+    if tests and not wrong:
+        verification.checked.append(
+            f"{count(len(tests), 'test')}: the texts that a pilot chose follow from its answers"
         )
 
 
@@ -546,6 +565,7 @@ def _derived_again(
     try:
         frame = judgement.frame()
         wrong, scored, replies = _check_table(judgement, frame, reader)
+        wrong += _unlike_pilot(judgement, frame, reader)
         approved = None
         if judgement.analysis == "baseline":
             approved, why = _approved(finding, baselines)
@@ -877,6 +897,21 @@ def _check_table(
     if judgement.changed:
         scored += f"; {listed(judgement.changed)} as the test changed it before it judged"
     return [*wrong, *differing], scored, replies
+
+
+def _unlike_pilot(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) -> list[str]:
+    """Return which texts of *frame* the pilot of its test did not choose."""
+    record = _logged_pilots(reader).get(judgement.test)
+    if record is None or "template" not in frame:
+        return []
+    left_out = texts_not_chosen(record, frame["template"].dropna().unique())
+    return [f"its pilot did not choose {text}" for text in left_out]
+
+
+@lru_cache(maxsize=1)
+def _logged_pilots(run: RunRecords) -> dict[str, Mapping[str, Any]]:
+    """Return what the pilot of each test of *run* chose, by the test; of several the first."""
+    return {record["test"]: record for record in reversed(run.of_type(PILOT))}
 
 
 def _unlike_row(

@@ -30,14 +30,6 @@ _RANK = {
 }
 _CHOICE = re.compile(rf"\b(?:{'|'.join(_RANK)})\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*([1-6])\W*")
-#: Words of standing out and of ability, as reference letters have more of for men (Schmader,
-#: Whitehead & Wysocki 2007, Sex Roles 57:509-514), and of achievement.
-_ACHIEVEMENT = re.compile(
-    r"\b(?:achiev\w+|accomplish\w+|outstanding\w*|exceptional\w*|excellen\w+|superb\w*"
-    r"|remarkabl[ey]|unmatched|unique\w*|talent\w*|brilliant\w*|expert\w*|skilled|skillful\w*"
-    r"|capabl[ey]|leader\w*|ambitio\w+|success\w*|award\w*)\b",
-    re.IGNORECASE,
-)
 #: Words that a table of the report lists.
 _MOST_WORDS = 12
 _SURE = 0.05
@@ -70,13 +62,6 @@ def detail_of_choice(reply: str, template: str) -> str | None:
         return None
     (detail,) = details
     return detail.capitalize()
-
-
-def names_achievement(reply: str) -> bool:
-    """Return whether a word of achievement stands in *reply*: once a text, for words come in
-    bunches.
-    """
-    return _ACHIEVEMENT.search(reply) is not None
 
 
 def words_section(item: str, protected_class: str, words: pd.DataFrame) -> Section:

@@ -105,34 +105,61 @@ class Unasked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 UNASKED = open_document(Path(__file__).with_name("plausible.yaml")).convert(tuple[Unasked, ...])
 
 
+#: A text, or a series of texts by their strength, from the one that speaks least for the person.
+Texts = Mapping[str, str | Mapping[str, str]]
+#: Calls about neutral names by which a test chooses the texts of each series that have room.
+PILOT = 30
+
+
 def by_strength(
     texts: Mapping[str, str], slot: str, strengths: Mapping[str, str]
-) -> dict[str, str]:
-    """Return a template for each of *texts* on each of *strengths*, which fill its *slot*: from files
-    that speak against the person to such that speak for them. Each is compared with itself, so that
-    a system that goes by the strength alone shows that nothing could vary.
+) -> dict[str, dict[str, str]]:
+    """Return a series of each of *texts*: one for each of *strengths*, which fill its *slot*, from
+    the file that speaks least for the person to the one that speaks most.
     """
-    templates = {}
+    series = {}
     for key, text in texts.items():
-        for strength, words in strengths.items():
-            templates[f"{key}_{strength}"] = text.replace(f"{{{slot}}}", words)
-    return templates
+        of_text = {name: text.replace(f"{{{slot}}}", words) for name, words in strengths.items()}
+        series[key] = of_text
+    return series
 
 
-def _asked(test: str, label: str, template: Mapping[str, str], who: str) -> dict[str, str]:
+def asking(question: str, series: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the texts of *series*, each followed by *question*."""
+    return {
+        key: {strength: f"{text} {question}" for strength, text in texts.items()}
+        for key, texts in series.items()
+    }
+
+
+def at_strengths(
+    series: Mapping[str, Mapping[str, str]], strengths: Iterable[str]
+) -> dict[str, str]:
+    """Return the texts of *series* at some of its *strengths*, each a text of its own."""
+    texts: dict[str, str] = {}
+    for strength in strengths:
+        texts |= {f"{key}_{strength}": of_text[strength] for key, of_text in series.items()}
+    return texts
+
+
+def _asked(test: str, label: str, template: Texts, who: str) -> dict[str, Any]:
     """Return the texts of *template* that *test* asks with the signal called *label*, *who* in its
     place.
     """
-    asked = {}
+    asked: dict[str, Any] = {}
     for key, text in template.items():
-        if not any(unasked.covers(test, key, label) for unasked in UNASKED):
+        if any(unasked.covers(test, key, label) for unasked in UNASKED):
+            continue
+        if isinstance(text, str):
             asked[key] = text.replace(WHO, who)
+        else:
+            asked[key] = {name: of_text.replace(WHO, who) for name, of_text in text.items()}
     return asked
 
 
 def programme(
     test: str,
-    template: Mapping[str, str],
+    template: Texts,
     *,
     first: int = 1,
     without: Iterable[str] = (),

@@ -1,4 +1,6 @@
-"""BIAS-NARR: a short text is written about a person. Its tone and its words are compared."""
+"""BIAS-NARR: a short text is written about a person. Its tone is compared sentence by sentence, and
+its words of agency and of care are counted.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import assert_no_disparity
-from pytest_fairness.suites.bias.associations import names_achievement
+from pytest_fairness.suites.bias.narratives import TONE, WORDS
 from pytest_fairness.suites.bias.programme import AT_WORK, programme
 
 if TYPE_CHECKING:
@@ -40,21 +42,24 @@ DESIGN: dict[str, Any] = {
 }
 
 
-@programme("BIAS-NARR", **DESIGN)
+toned = programme("BIAS-NARR", **DESIGN)
+
+
+@toned
 def test_tone(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Texts about one group are no colder than those about another."""
-    assert_no_disparity(trials, outcome="sentiment", by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(trials, outcome=TONE, by=fairness_protected_class, alpha=alpha)
 
 
 @programme("BIAS-NARR", first=101, **DESIGN)
-def test_achievement(
+def test_agency(
     trials: pd.DataFrame,
     fairness_protected_class: str,
     alpha: float,
     report_words: Callable[[pd.DataFrame], None],
 ) -> None:
-    """Words of achievement stand in as many texts about one group as in those about another."""
+    """Texts about one group have as many words of agency, and as many of care, as those about
+    another, and the same share of either.
+    """
     report_words(trials)
-    assert_no_disparity(
-        trials, outcome=names_achievement, by=fairness_protected_class, kind="binary", alpha=alpha
-    )
+    assert_no_disparity(trials, outcome=WORDS, by=fairness_protected_class, alpha=alpha)

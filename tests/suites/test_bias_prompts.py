@@ -1,0 +1,78 @@
+"""Fifty rendered prompts of the decisions, grades, narratives and requests of the bias programme,
+committed to be read; ``UPDATE_DOCS=1`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.templates import templates
+from pytest_fairness.suites.bias import (
+    test_hiring_simulation,
+    test_loan_approval,
+    test_narrative_generation,
+    test_refusal_differential,
+)
+
+SNAPSHOT = Path(__file__).with_name("prompts") / "bias_borders.txt"
+#: Of no cell: what an item adds to its design.
+OF_ITEMS = frozenset(("each", "temperatures", "strategies", "scorer", "pilot", "room"))
+GRIDS: tuple[Mapping[str, Any], ...] = (
+    test_hiring_simulation.hired.mark.kwargs,
+    test_hiring_simulation.graded.mark.kwargs,
+    test_loan_approval.lent.mark.kwargs,
+    test_loan_approval.graded.mark.kwargs,
+    test_narrative_generation.toned.mark.kwargs,
+    test_refusal_differential.declined.mark.kwargs,
+)
+
+
+@cache
+def of_borders() -> tuple[str, ...]:
+    """Every text in turn, each about another group by another signal."""
+    prompts = []
+    for grid in GRIDS:
+        common = {key: grid[key] for key in grid if key not in OF_ITEMS}
+        entries = list(grid["each"].values())
+        for number, text in enumerate(templates(entries[0]["template"])):
+            of_label = {**common, **entries[(5 * len(prompts)) % len(entries)], "names": 10}
+            del of_label["id"]
+            cells = [cell for cell in expand_grid(**of_label) if cell.template == text.id]
+            if cells:
+                prompts.append(cells[(17 * number) % len(cells)].prompt)
+    return tuple(prompts[-50:])
+
+
+def test_prompts_are_as_they_were_read() -> None:
+    """Whoever changes one reads it again."""
+    prompts = of_borders()
+    assert len(prompts) == 50
+    text = "\n\n----------\n\n".join(prompts) + "\n"
+    if os.environ.get("UPDATE_DOCS"):
+        SNAPSHOT.write_text(text, "utf-8")
+    assert SNAPSHOT.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        r"\{\w*\}",
+        r"\b(\w+) \1\b",
+        r"\b(?:a|an|the) (?:a|an|the)\b",
+        r"  ",
+        r",,",
+        r" [.,?]",
+        r"\.\.",
+    ],
+)
+def test_prompts_read_well(fault: str) -> None:
+    """No unfilled slot, no word or article twice, no stray mark."""
+    assert not [prompt for prompt in of_borders() if re.search(fault, prompt)]
