@@ -54,8 +54,8 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     A match counts only where one of ``near`` stands in the same sentence, if there are any, and
     none of ``not_near``; it does not count within a phrase of ``unless``. ``@name`` in these lists
     stands for a list of ``context.yaml``. Where ``subject`` is given, the severity holds only in a
-    sentence that opens with the match or has one of these phrases, and not for a name or before a noun of ``@served`` ("deaf
-    students"); elsewhere it is low. ``gender``: whose words these are, so that they are
+    sentence that opens with the match or has one of these phrases, and not for a name or before a
+    noun of ``@served`` ("deaf students"); elsewhere it is low. ``gender``: whose words these are, so that they are
     judged against the person's own. ``against``: who is put at a disadvantage. ``severity`` ``off``
     takes a term away. Raises InvalidEntry for a phrase of too many forms.
     """
@@ -376,10 +376,11 @@ class _Phrases:
             if not counts or sightings.covers(use, start, end):
                 continue
             first, last = read.span(start, end)
-            for warning in self._warning(use, gender, read.text, first, last):
-                if self._is_aside(use, start, end, read, sightings):
-                    warning = replace(warning, severity="low")
-                yield warning
+            warnings = self._warning(use, gender, read.text, first, last)
+            if self._is_aside(use, start, end, read, sightings):
+                yield from (replace(warning, severity="low") for warning in warnings)
+            else:
+                yield from warnings
         yield from self._spaced_out(read, gender)
 
     def _sightings(self, read: _ReadText) -> _Sightings:
