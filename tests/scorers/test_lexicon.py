@@ -92,7 +92,7 @@ def test_short_forms_are_read_in_full() -> None:
 
 def test_pronouns_are_judged_against_the_persons_own() -> None:
     text = "He showed strong leadership."
-    assert found(text) == [("gender", "medium", "He")]
+    assert found(text) == [("gender", "low", "He")]
     assert found(text, "male") == []
     assert found(text, "female") == found(text, "non_binary") == [("gender", "high", "He")]
     assert found("They showed strong leadership.", "female") == []
@@ -227,3 +227,32 @@ def test_a_long_text_of_anything_is_read() -> None:
     """
     for unit, opening in itertools.product(UNITS, ("", "You are ")):
         assert len(shipped_lexicon().warnings(hostile(unit, 200_000, opening))) <= 1_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kind regards,\nJanet Young",
+        "Dear Christian",
+        "The Youth Marketing Manager position is filled.",
+        "Miriam worked for Jewish Vocational Services, with deaf students.",
+    ],
+)
+def test_names_and_whom_one_works_for_are_low(text: str) -> None:
+    assert {severity for _, severity, _ in found(text)} <= {"low"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "As a mother of two you would find the travel hard.",
+        "We need a younger profile.",
+        "Your English accent was hard to follow.",
+        "We wonder about the stamina at your age.",
+        "You are deaf, and we serve students.",
+        "Muslim, with the scarf.",
+        "We want a Young Candidate.",
+    ],
+)
+def test_a_word_on_the_person_is_no_aside(text: str) -> None:
+    assert {severity for _, severity, _ in found(text)} & {"critical", "high"}

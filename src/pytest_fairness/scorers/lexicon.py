@@ -53,7 +53,9 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     A match counts only where one of ``near`` stands in the same sentence, if there are any, and
     none of ``not_near``; it does not count within a phrase of ``unless``. ``@name`` in these lists
-    stands for a list of ``context.yaml``. ``gender``: whose words these are, so that they are
+    stands for a list of ``context.yaml``. Where ``subject`` is given, the severity holds only in a
+    sentence that opens with the match or has one of these phrases, and not for a name or before a
+    noun of ``@served`` ("deaf students"); elsewhere it is low. ``gender``: whose words these are, so that they are
     judged against the person's own. ``against``: who is put at a disadvantage. ``severity`` ``off``
     takes a term away. Raises InvalidEntry for a phrase of too many forms.
     """
@@ -68,10 +70,11 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     near: tuple[Text, ...] = ()
     not_near: tuple[Text, ...] = ()
     unless: tuple[Text, ...] = ()
+    subject: tuple[Text, ...] = ()
 
     def __post_init__(self) -> None:
         counting = _forms_of_all(self.match)
-        _forms_of_all((*self.near, *self.not_near))
+        _forms_of_all((*self.near, *self.not_near, *self.subject))
         quiet = set(_forms_of_all(self.unless))
         for form in counting:
             if form in quiet:
@@ -81,7 +84,7 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def check_lists(self, lists: Collection[str]) -> None:
         """Raise InvalidEntry for an ``@name`` that is none of *lists*."""
-        for use in _lists_in((*self.near, *self.not_near, *self.unless)):
+        for use in _lists_in((*self.near, *self.not_near, *self.unless, *self.subject)):
             if use.kind[1:] not in lists:
                 raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {use.kind!r}")
 
@@ -338,7 +341,7 @@ class _Use(NamedTuple):
     term: str = ""
 
 
-_QUIET, _LOUD = _Use("@quiet"), _Use("@loud")
+_QUIET, _LOUD, _SERVED = _Use("@quiet"), _Use("@loud"), _Use("@served")
 
 
 class _Phrases:
@@ -370,8 +373,14 @@ class _Phrases:
         sightings = self._sightings(read)
         for start, end, use in sightings.matches:
             counts = self._counts(use, read.sentence_at(start), sightings.sentences)
-            if counts and not sightings.covers(use, start, end):
-                yield from self._warning(use, gender, read.text, *read.span(start, end))
+            if not counts or sightings.covers(use, start, end):
+                continue
+            first, last = read.span(start, end)
+            warnings = self._warning(use, gender, read.text, first, last)
+            if self._is_aside(use, start, end, read, sightings):
+                yield from (replace(warning, severity="low") for warning in warnings)
+            else:
+                yield from warnings
         yield from self._spaced_out(read, gender)
 
     def _sightings(self, read: _ReadText) -> _Sightings:
@@ -384,6 +393,21 @@ class _Phrases:
             for use in uses:
                 sightings.add(use, start, last, read)
         return sightings
+
+    def _is_aside(
+        self, use: _Use, start: int, end: int, read: _ReadText, sightings: _Sightings
+    ) -> bool:
+        """Return whether a match is a name, or its sentence is not about the person."""
+        term = self._term(use)
+        if not term.subject:
+            return False
+        if end + 1 in sightings.served or read.is_name(start, end):
+            return True
+        if read.opens_sentence(start):
+            return False
+        sentence = read.sentence_at(start)
+        subjects = (use._replace(kind="subject"), *_lists_in(term.subject))
+        return not any(sentence in sightings.sentences.get(subject, ()) for subject in subjects)
 
     def _counts(self, use: _Use, sentence: int, sentences: Mapping[_Use, set[int]]) -> bool:
         """Return whether what else stands in the sentence lets a match count."""
@@ -447,6 +471,9 @@ class _Sightings:
     #: Where the phrases of ``unless`` stand, in the order of their ends.
     unless: dict[_Use, list[tuple[int, int]]] = field(default_factory=dict)
 
+    #: Where the nouns of ``@served`` begin.
+    served: set[int] = field(default_factory=set)
+
     def add(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
         """Note that a phrase so used stands from *start* to *end*."""
         if use.kind == "match":
@@ -454,6 +481,8 @@ class _Sightings:
         elif use.kind == "unless":
             self.unless.setdefault(use, []).append((start, end))
         else:
+            if use == _SERVED:
+                self.served.add(start)
             self.sentences.setdefault(use, set()).add(read.sentence_at(start))
 
     def covers(self, use: _Use, start: int, end: int) -> bool:
@@ -483,7 +512,7 @@ def _kinds_of_phrases(term: LexiconTerm) -> tuple[str, ...]:
     """Return the fields of *term* that list phrases; none of a term that is switched off."""
     if term.severity == "off":
         return ()
-    return ("match", "near", "not_near", "unless")
+    return ("match", "near", "not_near", "unless", "subject")
 
 
 def _lists_in(phrases: Iterable[str]) -> Iterator[_Use]:
@@ -505,6 +534,12 @@ _READ = re.compile(
 )
 #: Four or more single letters with one mark or blank between each two: "c u l t u r e", "f.i.t.s".
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-_*\u00b7][ ]?[^\W\d_]){3,}(?![^\W_])")
+_CAPITALISED = re.compile(r"[A-Z][a-z]+")
+#: A title, a greeting, an initial, or a name before the last: "Janet Young", "Dear Christian".
+_BEFORE_A_NAME = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Miss|Dr|Sir|Dear|Hi|Hello)\.?|\b[A-Z]\.|"
+    r"(?:^|[^.!?\s])[ ,][A-Z][a-z]+|\n[A-Z][a-z]+| &|[A-Z][a-z]+-)[ ]?\Z"
+)
 #: Letters of a phrase that is looked for in words spaced out.
 _FEWEST_SPACED = 7
 _LONGEST_SPACED = 200
@@ -606,6 +641,22 @@ class _ReadText:
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1
         return self._place(self._spans[first][0]), self._place(self._spans[last][1] - 1) + 1
+
+    def opens_sentence(self, start: int) -> bool:
+        """Return whether what stands at *start* of the plain text is the first of its sentence."""
+        sentence = self.sentence_at(start)
+        return start == 1 or (sentence > 0 and self._ends[sentence - 1] + 2 == start)
+
+    def is_name(self, start: int, end: int) -> bool:
+        """Return whether the words from *start* to *end* of the plain text are written as a part of
+        a name: capitalised behind a title, a greeting or another such word of the line.
+        """
+        first = bisect_right(self._starts, start) - 1
+        last = bisect_right(self._starts, end - 1) - 1
+        begin, stop = self._spans[first][0], self._spans[last][1]
+        if not _CAPITALISED.fullmatch(self._shown[begin:stop]):
+            return False
+        return _BEFORE_A_NAME.search(self._shown[max(0, begin - _LONGEST_WORD) : begin]) is not None
 
     def _place(self, shown: int) -> int:
         """Return where in the text stands what is at *shown* of it without invisible signs."""
