@@ -465,8 +465,12 @@ class DrawnGrid:
     def _check_places(self) -> None:
         """Refuse a template without a place for what conveys a group."""
         name_slot = self.design.name_slot
+        # Units whose groups are conveyed alike lack the same places: the first stands for them.
+        alike: dict[object, Unit] = {}
+        for unit in self.units:
+            alike.setdefault(_conveyance(unit), unit)
         for template in self.design.templates:
-            for unit in self.units:
+            for unit in alike.values():
                 fault = _fault_of_places(template, unit, name_slot)
                 if fault is not None:
                     raise UsageError(f"template {template.id!r} {fault}")
@@ -482,7 +486,7 @@ class DrawnGrid:
         seen: dict[tuple[str, str], Unit] = {}
         for unit in self.units:
             if unit.swapped:
-                text, _ = unit.render(template, context, self.design.name_slot)
+                text = unit.text(template, context, self.design.name_slot)
                 other = seen.setdefault((unit.signal, text), unit)
                 if other is not unit:
                     why = _same_text(other, unit)
@@ -511,6 +515,13 @@ def _check_filled(template: Template, unit: Unit, slots: Set[str]) -> None:
             "known: add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
         )
     template.check(slots)
+
+
+def _conveyance(unit: Unit) -> object:
+    """Return all of *unit* that :func:`_fault_of_places` looks at."""
+    conveyed = tuple((slot, *groups) for slot, groups in unit.conveys.items())
+    swapped = tuple(unit.swapped.items())
+    return unit.signal, swapped, conveyed, tuple(unit.labels), frozenset(unit.values)
 
 
 def _fault_of_places(template: Template, unit: Unit, name_slot: str) -> str | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import combinations, cycle, product, starmap, zip_longest
@@ -146,6 +146,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         self.first_names = MappingProxyType(dict(first_names))
         self.surnames = MappingProxyType(dict(surnames))
         self._capacities: dict[Cell, tuple[int, int]] = {}
+        self._samples: dict[Hashable, tuple[Name, ...]] = {}
 
     @classmethod
     def load(cls, folder: Path | None = None) -> NameBanks:
@@ -277,7 +278,15 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return self._drawn(cells, n, seed)
 
     def _drawn(self, cells: Sequence[Cell], n: int, seed: int) -> tuple[Name, ...]:
-        """*n* names of the *cells* of a group in turns, of first names in rounds of the pool."""
+        """*n* names of the *cells* of a group in turns, of first names in rounds of the pool. They
+        are kept, as the designs of a session ask for the same ones.
+        """
+        sample = (*cells, n, seed)
+        if sample not in self._samples:
+            self._samples[sample] = self._draw(cells, n, seed)
+        return self._samples[sample]
+
+    def _draw(self, cells: Sequence[Cell], n: int, seed: int) -> tuple[Name, ...]:
         protected_class, group, _ = cells[0]
         surnames = self._surnames(protected_class, group, seed)
         pools = [self.first_name_pool(*cell, seed=seed) for cell in cells]

@@ -69,6 +69,7 @@ class Template:
     series: str = ""
     slots: tuple[str, ...] = field(init=False)
     plain_slots: frozenset[str] = field(init=False, repr=False, compare=False)
+    _pieces: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
@@ -84,7 +85,9 @@ class Template:
             if match := pattern.search(self.text):
                 line = self.text.count("\n", 0, match.start()) + 1
                 raise UsageError(f"template {self.id!r}, line {line}: {match[0]!r} {why}")
-        slots = tuple(dict.fromkeys(_SLOT.findall(self.text)))
+        pieces = tuple(_SLOT.split(self.text))  # text and slots in turns
+        slots = tuple(dict.fromkeys(pieces[1::2]))
+        object.__setattr__(self, "_pieces", pieces)
         object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "plain_slots", frozenset((*slots, *map(base_slot, slots))))
 
@@ -126,23 +129,19 @@ class Template:
         """
         pending = dict(first or {})
         spans = list[tuple[str, int, int]]()
-        grown = 0
-
-        def value(match: re.Match[str]) -> str:
-            nonlocal grown
-            slot = match[1]
+        filled = [self._pieces[0]]
+        start = len(filled[0])
+        for slot, after in zip(self._pieces[1::2], self._pieces[2::2], strict=True):
             text = pending.pop(slot, values.get(slot))
             if text is None:
                 text = values.get(base_slot(slot))
                 if text is None:
-                    raise UsageError(f"template {self.id!r}: no value for the slot {match[0]}")
+                    raise UsageError(f"template {self.id!r}: no value for the slot {{{slot}}}")
                 text = _with_article(text, capital=slot[0] == "A")
-            start = match.start() + grown
             spans.append((slot, start, start + len(text)))
-            grown += len(text) - len(match[0])
-            return text
-
-        return _SLOT.sub(value, self.text), spans
+            filled += text, after
+            start += len(text) + len(after)
+        return "".join(filled), spans
 
     def render(self, values: Mapping[str, str]) -> str:
         """The text with every slot filled from *values*. Raises UsageError for a slot without a

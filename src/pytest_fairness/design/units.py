@@ -98,8 +98,26 @@ class Unit:
         Words without a slot of their own stand in ``{label}``, else in brackets behind the name,
         ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
-        loose = self.loose(template)
         values = {**self.values, **context}
+        text, spans, bracket = self._filled(template, values, name_slot, needs_labels=needs_labels)
+        names = {slot: values[slot] for slot in (name_slot, *NAME_SLOTS) if slot in values}
+        surfaces = self._surfaces(text, spans, names)
+        if bracket and bracket in text:
+            surfaces[bracket] = {name: self.groups[name] for name in self.loose(template)}
+        return text, surfaces
+
+    def text(self, template: Template, context: Mapping[str, str], name_slot: str) -> str:
+        """The text alone of what :meth:`render` gives."""
+        values = {**self.values, **context}
+        return self._filled(template, values, name_slot, needs_labels=True)[0]
+
+    def _filled(
+        self, template: Template, values: Mapping[str, str], name_slot: str, *, needs_labels: bool
+    ) -> tuple[str, list[tuple[str, int, int]], str]:
+        """Return the text, the slots in it with their places, and the bracket behind the name, if
+        there is one.
+        """
+        loose = self.loose(template)
         filled = {**values, **self.labels}
         bracket = ""
         if loose:
@@ -110,12 +128,7 @@ class Unit:
         first = {}
         if bracket and name_slot in filled:
             first = {name_slot: f"{filled[name_slot]} {bracket}"}
-        text, spans = template.fill(filled, first)
-        names = {slot: values[slot] for slot in (name_slot, *NAME_SLOTS) if slot in values}
-        surfaces = self._surfaces(text, spans, names)
-        if bracket and bracket in text:
-            surfaces[bracket] = {name: self.groups[name] for name in loose}
-        return text, surfaces
+        return *template.fill(filled, first), bracket
 
     def _surfaces(
         self, text: str, spans: Iterable[tuple[str, int, int]], names: Mapping[str, str]
