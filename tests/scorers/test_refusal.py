@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from pytest_fairness.scorers import is_refusal
+from pytest_fairness.scorers.refusal import _DECLINES, _READ
 
 from .written_texts import written
 
@@ -51,3 +54,29 @@ def test_odd_text_is_answered_without_an_error():
     """Whatever a model emits, the reader says yes or no."""
     for text in ("", " ", "\x00", "\ud800", "I" * 50, "I can't " * 5, "\u202e" * 10, "(" * 5000):
         assert is_refusal(text) in (True, False)
+
+
+def test_each_way_to_decline_begins_a_word_or_the_text():
+    """The reader tries them nowhere else. Each text is read as by the entries alone, in its middle
+    and before others too.
+    """
+    for entry in _READ.resolved("declines"):
+        assert all(part.startswith((r"\b", r"\A")) for part in _alternatives(entry)), entry
+    for texts in written("refusal").values():
+        for text in texts:
+            for written_text in (text, f"x{text}", f"- {text}", text[1:]):
+                alone = _READ.declines.search(written_text) is not None
+                assert (_DECLINES.search(written_text) is not None) == alone, written_text
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The alternatives of *pattern* that stand in no group."""
+    parts = [""]
+    depth = 0
+    for token in re.findall(r"\\.|\[(?:\\.|[^\]])*\]|.", pattern, re.DOTALL):
+        depth += (token == "(") - (token == ")")
+        if token == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts

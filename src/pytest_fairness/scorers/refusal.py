@@ -25,6 +25,8 @@ _SHORTEST_ANSWER = 8  # characters
 _QUOTED = re.compile(r'"[^"]{1,300}"')  # the words of somebody else
 _KEYS = ("refusal", "refused")
 _HINTS = _READ.words("hints")
+#: Each entry of "declines" begins at a word or at the text's begin: elsewhere none of them is tried.
+_DECLINES = re.compile(rf"(?:\b|\A){_READ.declines.pattern}", re.IGNORECASE)
 
 
 def is_refusal(text: str) -> bool:
@@ -45,11 +47,10 @@ def is_refusal(text: str) -> bool:
     salutation = _READ.salutation.search(text)
     if salutation is not None:
         return _letter_refuses(text[salutation.end() :])
-    if rating(text) is not None:
-        return False  # a refusal in part, then an answer
-    if _complies(text):
+    if not _declines(text[:_OPENING]):
         return False
-    return _declines(text[:_OPENING])
+    # Else it is a refusal in part, then an answer.
+    return rating(text) is None and not _complies(text)
 
 
 def _hints_at_refusal(text: str) -> bool:
@@ -88,7 +89,7 @@ def _letter_refuses(letter: str) -> bool:
 
 def _declines(text: str) -> bool:
     """Return whether *text* declines: by what it says, by who says so, or by an apology with it."""
-    for pattern in (_READ.declines, _READ.request, _READ.improper):
+    for pattern in (_DECLINES, _READ.request, _READ.improper):
         if pattern.search(text):
             return True
     sentences = re.split(r"(?<=[.!?])\s+", text)
