@@ -33,7 +33,7 @@ DENSITY = {
     "functions over cognitive 15": 2,
     "functions over cognitive 20": 0,
     "conditionals": 0.22,  # for each 100 non-blank lines
-    "comprehensions": 2.75,
+    "comprehensions": 2.78,
     "lines over 100 columns": 0.38,
     "gestures": 0.02,  # for each 1,000 identifiers
     "hidden branches": 0,

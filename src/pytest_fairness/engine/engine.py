@@ -251,14 +251,7 @@ class Engine(EngineContext):
         for lane in lanes:
             lane.check_price()
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
-        begun = [queue for queue in self._under_way() if queue.left(missing)]
-        absent = dict(missing)
-        for queue in begun:
-            for key in queue.left(missing):
-                del absent[key]
-        queues = list(begun)
-        if absent:
-            queues.append(self._make_queue(absent, others))
+        queues = self._queues_of(missing, others)
         if self.deadline is not None and self.until is None:
             self.until = time.monotonic() + self.deadline
         for lane in (self.own_lane, *lanes):
@@ -269,14 +262,27 @@ class Engine(EngineContext):
         for queue in queues:
             asked |= queue.finished
             why |= queue.why
-        finished: dict[str, tuple[Trial, str]] = {}
-        left: dict[str, PlannedTrial] = {}
-        for key, planned in missing.items():
-            if key in asked:
-                finished[key] = (asked[key], planned.cell.id)
-            else:
-                left[key] = planned
+        finished = {
+            key: (asked[key], planned.cell.id) for key, planned in missing.items() if key in asked
+        }
+        left = {key: planned for key, planned in missing.items() if key not in asked}
         return finished | self._left(left, why)
+
+    def _queues_of(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> list[Queue]:
+        """Return the queues that ask *missing*: those that do so already, ahead of time, and one of
+        the rest.
+        """
+        queues = []
+        absent = dict(missing)
+        for queue in self._under_way():
+            left = queue.left(absent)
+            if left:
+                queues.append(queue)
+            for key in left:
+                del absent[key]
+        if absent:
+            queues.append(self._make_queue(absent, others))
+        return queues
 
     def _left(
         self, left: Mapping[str, PlannedTrial], why: Mapping[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis.pilots import chosen_by, record_of
@@ -19,26 +19,41 @@ def unlike_log(record: Mapping[str, Any], run: RunReader) -> Iterator[str]:
     """
     keys = [key for key, _, _ in record["trials"]]
     asked = list(run.records(keys))
-    # A test may have asked the same text about a control group before.
-    of_pilots = {key: cell for (key, _), cell in run.shared_cells.items() if _is_of_pilot(cell)}
-    for (key, text, _), trial in zip(record["trials"], asked, strict=True):
-        cell = of_pilots.get(key, trial and trial["cell"])
+    for (key, text, _), cell in zip(record["trials"], _cells_of(keys, asked, run), strict=True):
         if not cell or cell["template"] != text or not _is_of_pilot(cell):
             yield f"trial {key[:12]}… is not in the log as one of {text} about a neutral name"
             return
-    scorer = BUILT_IN.get(record["scorer"])
-    if scorer is not None and scorer.fingerprint == record["fingerprint"]:
-        rows = [(cell_of(trial["cell"]), trial_of(trial)) for trial in asked if trial is not None]
-        table = trials_frame(
-            rows,
-            EndpointFacts(name="", simulated=False),
-            GridFacts(answer=record["answer"]),
-        )
-        again = record_of(table, scorer, record["series"], BUILT_IN)
-        if [row[1:] for row in again["trials"]] != [row[1:] for row in record["trials"]]:
-            yield "its answers are not what the replies say"
+    if not _answers_follow(record, asked):
+        yield "its answers are not what the replies say"
     if record["chosen"] != chosen_by(record["series"], record["trials"]):
         yield "the texts that it chose do not follow from its answers"
+
+
+def _cells_of(
+    keys: Sequence[str], asked: Sequence[Mapping[str, Any] | None], run: RunReader
+) -> list[Mapping[str, Any] | None]:
+    """Return the cells of a pilot's trials by *keys*, None for one that was not *asked*. A test may
+    have asked the same text about a control group before: the log then says of which pilot it is.
+    """
+    shared = {key: cell for (key, _), cell in run.shared_cells.items() if _is_of_pilot(cell)}
+    return [
+        shared.get(key, trial and trial["cell"]) for key, trial in zip(keys, asked, strict=True)
+    ]
+
+
+def _answers_follow(record: Mapping[str, Any], asked: Sequence[Mapping[str, Any] | None]) -> bool:
+    """Return whether the replies of *asked* say what *record* says of them, as far as its scorer is
+    built in.
+    """
+    scorer = BUILT_IN.get(record["scorer"])
+    if scorer is None or scorer.fingerprint != record["fingerprint"]:
+        return True
+    rows = [(cell_of(trial["cell"]), trial_of(trial)) for trial in asked if trial is not None]
+    table = trials_frame(
+        rows, EndpointFacts(name="", simulated=False), GridFacts(answer=record["answer"])
+    )
+    again = record_of(table, scorer, record["series"], BUILT_IN)
+    return [row[1:] for row in again["trials"]] == [row[1:] for row in record["trials"]]
 
 
 def _is_of_pilot(cell: Mapping[str, Any]) -> bool:
