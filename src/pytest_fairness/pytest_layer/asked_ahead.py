@@ -37,7 +37,7 @@ class Upcoming:
         self._taken: set[pytest.Item] = set()
 
     def after(self, item: pytest.Item) -> Iterator[pytest.Item]:
-        """Yield the items after *item* that are certain to ask for their trials, but those taken."""
+        """Yield the items after *item* that are certain to ask for trials, but those taken."""
         for following in islice(self._items, self._places.get(item, len(self._items)) + 1, None):
             if following not in self._taken and self._is_certain_to_ask(following):
                 yield following

@@ -89,7 +89,7 @@ def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
 
 
 def fixture_modules(item: pytest.Item) -> set[str]:
-    """Return the modules of all fixtures that *item* gets, those that it gets by itself among them."""
+    """Return the modules of all fixtures that *item* gets, also of those that it does not ask for."""
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     modules = set()
     for fixtures in definitions.values():

@@ -57,8 +57,8 @@ class StagedTrials:
     """The trials of one test: the stage that it was handed, and those that its assertions ask.
 
     *handed_out* is the number of names of the stage that the test is handed. *remake*, where the
-    test can be run again, makes the table of an assertion of another table of trials. *context* are the columns of the
-    design's context axes. *unit* is what the stages count, in words.
+    test can be run again, makes the table of an assertion of another table of trials. *context* are
+    the columns of the design's context axes. *unit* is what the stages count, in words.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Pilots of a run derived again from its log: what was asked, what was answered, what was chosen."""
+"""Pilots of a run derived again from its log: what was asked and answered, what was chosen."""
 
 from __future__ import annotations
 

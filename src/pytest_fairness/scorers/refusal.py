@@ -25,7 +25,7 @@ _SHORTEST_ANSWER = 8  # characters
 _QUOTED = re.compile(r'"[^"]{1,300}"')  # the words of somebody else
 _KEYS = ("refusal", "refused")
 _HINTS = _READ.words("hints")
-#: Each entry of "declines" begins at a word or at the text's begin: elsewhere none of them is tried.
+#: Each entry of "declines" begins a word or the text: elsewhere none of them is tried.
 _DECLINES = re.compile(rf"(?:\b|\A){_READ.declines.pattern}", re.IGNORECASE)
 
 
