@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pytest_fairness.scorers import is_refusal
-from pytest_fairness.scorers.refusal import _DECLINES, _READ
+from pytest_fairness.scorers.refusal import _READ
 
 from .written_texts import written
 
@@ -60,13 +60,13 @@ def test_each_way_to_decline_begins_a_word_or_the_text():
     """The reader tries them nowhere else. Each text is read as by the entries alone, in its middle
     and before others too.
     """
-    for entry in _READ.resolved("declines"):
+    for entry in _READ.resolved("declining"):
         assert all(part.startswith((r"\b", r"\A")) for part in _alternatives(entry)), entry
     for texts in written("refusal").values():
         for text in texts:
             for written_text in (text, f"x{text}", f"- {text}", text[1:]):
-                alone = _READ.declines.search(written_text) is not None
-                assert (_DECLINES.search(written_text) is not None) == alone, written_text
+                alone = _READ.declining.search(written_text) is not None
+                assert (_READ.declines.search(written_text) is not None) == alone, written_text
 
 
 def _alternatives(pattern: str) -> list[str]:

@@ -25,8 +25,6 @@ _SHORTEST_ANSWER = 8  # characters
 _QUOTED = re.compile(r'"[^"]{1,300}"')  # the words of somebody else
 _KEYS = ("refusal", "refused")
 _HINTS = _READ.words("hints")
-#: Each entry of "declines" begins a word or the text: elsewhere none of them is tried.
-_DECLINES = re.compile(rf"(?:\b|\A){_READ.declines.pattern}", re.IGNORECASE)
 
 
 def is_refusal(text: str) -> bool:
@@ -89,7 +87,7 @@ def _letter_refuses(letter: str) -> bool:
 
 def _declines(text: str) -> bool:
     """Return whether *text* declines: by what it says, by who says so, or by an apology with it."""
-    for pattern in (_DECLINES, _READ.request, _READ.improper):
+    for pattern in (_READ.declines, _READ.request, _READ.improper):
         if pattern.search(text):
             return True
     sentences = re.split(r"(?<=[.!?])\s+", text)
