@@ -171,11 +171,9 @@ class Engine(EngineContext):
                 return
             keys = [self.key_of(trial) for trial in planned]
             _, missing = self._recorded(keys, planned)
-            for queue in self._under_way():
-                for key in queue.left(missing):
-                    del missing[key]
-            if missing:
-                self._begin(Queue(missing, self, ahead=True), self.loop)
+            _, absent = self._divided(missing)
+            if absent:
+                self._begin(Queue(absent, self, ahead=True), self.loop)
 
     @property
     def answers(self) -> bool:
@@ -185,7 +183,7 @@ class Engine(EngineContext):
     @property
     def ahead(self) -> int:
         """Return how many trials are to be asked ahead of time."""
-        return sum(len(queue.left()) for queue in self._under_way() if queue.ahead)
+        return sum(queue.unfinished for queue in self._under_way() if queue.ahead)
 
     def _recorded(
         self, keys: Sequence[str], planned: Sequence[PlannedTrial]
@@ -251,7 +249,9 @@ class Engine(EngineContext):
         for lane in lanes:
             lane.check_price()
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
-        queues = self._queues_of(missing, others)
+        queues, absent = self._divided(missing)
+        if absent:
+            queues.append(self._make_queue(absent, others))
         if self.deadline is not None and self.until is None:
             self.until = time.monotonic() + self.deadline
         for lane in (self.own_lane, *lanes):
@@ -268,9 +268,11 @@ class Engine(EngineContext):
         left = {key: planned for key, planned in missing.items() if key not in asked}
         return finished | self._left(left, why)
 
-    def _queues_of(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> list[Queue]:
-        """Return the queues that ask *missing*: those that do so already, ahead of time, and one of
-        the rest.
+    def _divided(
+        self, missing: Mapping[str, PlannedTrial]
+    ) -> tuple[list[Queue], dict[str, PlannedTrial]]:
+        """Return the queues that ask some of *missing* already, ahead of time, and the trials that
+        none of them asks.
         """
         queues = []
         absent = dict(missing)
@@ -280,9 +282,7 @@ class Engine(EngineContext):
                 queues.append(queue)
             for key in left:
                 del absent[key]
-        if absent:
-            queues.append(self._make_queue(absent, others))
-        return queues
+        return queues, absent
 
     def _left(
         self, left: Mapping[str, PlannedTrial], why: Mapping[str, str]
@@ -386,8 +386,8 @@ class Engine(EngineContext):
         May be called from another thread while :meth:`run` blocks.
         """
         self._stopped = self._stopped or EndpointError(why)
-        for queue in list(self._asking):
-            if self.loop is not None:
+        if self.loop is not None:
+            for queue in list(self._asking):
                 self.loop.call(queue.stop, self._stopped)
 
     def _introduce(self, lane: Lane) -> None:

@@ -159,12 +159,15 @@ class Queue:
         self.ahead = False
         if self._progress is None and self._context.progress is not None:
             self._progress = self._context.progress
-            self._progress.begin(len(self.left()), self._context.endpoint.name)
+            self._progress.begin(self.unfinished, self._context.endpoint.name)
 
-    def left(self, keys: Iterable[str] | None = None) -> set[str]:
-        """Return those of *keys* (by default all) that are of this queue and not finished."""
-        if keys is None:
-            keys = self._missing
+    @property
+    def unfinished(self) -> int:
+        """Return how many of the trials are not finished."""
+        return len(self._missing) - len(self.finished)
+
+    def left(self, keys: Iterable[str]) -> set[str]:
+        """Return those of *keys* that are of this queue and not finished."""
         return self._missing.keys() & set(keys) - self.finished.keys()
 
     async def _try_first(self) -> None:
