@@ -167,8 +167,10 @@ class Queue:
         return len(self._missing) - len(self.finished)
 
     def left(self, keys: Iterable[str]) -> set[str]:
-        """Return those of *keys* that are of this queue and not finished."""
-        return self._missing.keys() & set(keys) - self.finished.keys()
+        """Return those of *keys* that are of this queue and not finished. May be called from another
+        thread.
+        """
+        return {key for key in keys if key in self._missing and key not in self.finished}
 
     async def _try_first(self) -> None:
         """Ask a first trial by itself: a wrong key, model or address ends the run after one

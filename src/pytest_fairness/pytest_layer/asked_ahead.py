@@ -8,8 +8,9 @@ tests before it find, as far as can be known before it runs. See
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from itertools import islice
+from collections import deque
+from collections.abc import Callable, Sequence, Set
+from functools import partial
 
 import pytest
 
@@ -24,37 +25,30 @@ _END_EARLY = ("maxfail", "stepwise")
 
 
 class Upcoming:
-    """The *items* of a session in their order, and which of them come after the one that runs.
-
-    *neutral* are the packages of pytest and its installed plugins, whose fixtures are taken to skip
-    no test and to change no system under test.
+    """Those of the *items* of a session that may be asked ahead of time, as *is_certain* says, in
+    their order.
     """
 
-    def __init__(self, items: Sequence[pytest.Item], neutral: Set[str] = frozenset()) -> None:
-        self._items = items
-        self._neutral = neutral
+    def __init__(
+        self,
+        items: Sequence[pytest.Item] = (),
+        is_certain: Callable[[pytest.Item], bool] = lambda _: True,
+    ) -> None:
         self._places = {item: place for place, item in enumerate(items)}
-        self._taken: set[pytest.Item] = set()
+        self._left = deque(filter(is_certain, items))
 
-    def after(self, item: pytest.Item) -> Iterator[pytest.Item]:
-        """Yield the items after *item* that are certain to ask for trials, but those taken."""
-        for following in islice(self._items, self._places.get(item, len(self._items)) + 1, None):
-            if following not in self._taken and self._is_certain_to_ask(following):
-                yield following
+    def after(self, item: pytest.Item) -> pytest.Item | None:
+        """Return the first that comes after *item* and was not taken; None where none is left."""
+        place = self._places.get(item, -1)
+        while self._left and self._places[self._left[0]] <= place:
+            self._left.popleft()
+        if place < 0 or not self._left:
+            return None
+        return self._left[0]
 
-    def take(self, item: pytest.Item) -> None:
-        """Note that *item* needs not be looked at again."""
-        self._taken.add(item)
-
-    def _is_certain_to_ask(self, item: pytest.Item) -> bool:
-        """Return whether *item* asks for its trials whatever happens before, of the endpoint that
-        the session names.
-        """
-        if not marks.asks_for_trials(item) or brings_its_own(item):
-            return False
-        if any(item.get_closest_marker(name) is not None for name in _MAY_NOT_RUN):
-            return False
-        return set(map(_package, marks.fixture_modules(item))) <= self._neutral
+    def take(self) -> None:
+        """Leave out the first from now on."""
+        self._left.popleft()
 
 
 def upcoming(
@@ -68,14 +62,26 @@ def upcoming(
     asks = settings.replay is None and settings.merged is None and not settings.shard
     may_end = any(getattr(config.option, name, None) for name in _END_EARLY)
     if not alone or not asks or settings.max_cost is not None or may_end:
-        return Upcoming(())
+        return Upcoming()
     neutral = {"_pytest"}
     for plugin, _ in config.pluginmanager.list_plugin_distinfo():
         neutral.add(_package(getattr(plugin, "__name__", type(plugin).__module__)))
     for setup in config.hook.pytest_runtest_setup.get_hookimpls():
         if _package(setup.function.__module__) not in neutral:
-            return Upcoming(())
-    return Upcoming(items, neutral)
+            return Upcoming()
+    return Upcoming(items, partial(_is_certain_to_ask, neutral))
+
+
+def _is_certain_to_ask(neutral: Set[str], item: pytest.Item) -> bool:
+    """Return whether *item* asks for its trials whatever happens before, of the endpoint that the
+    session names. *neutral* are the packages of pytest and its installed plugins, whose fixtures
+    are taken to skip no test and to change no system under test.
+    """
+    if not marks.asks_for_trials(item) or brings_its_own(item):
+        return False
+    if any(item.get_closest_marker(name) is not None for name in _MAY_NOT_RUN):
+        return False
+    return set(map(_package, marks.fixture_modules(item))) <= neutral
 
 
 def _package(module: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 GRID, PAIRS = DESIGNS = "fairness_grid", "fairness_pairs"
 PULLS = frozenset({"trials", "cell"})
@@ -68,9 +68,8 @@ def fixtures_on(item: pytest.Item, name: str) -> list[str]:
     """Return the fixtures that the project makes of our fixture *name* for *item*: one of the same
     name, and those that ask for it.
     """
-    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     made = []
-    for other, fixtures in definitions.items():
+    for other, fixtures in _fixtures(item).items():
         fixture = fixtures[-1]
         theirs = fixture.func.__module__ != FIXTURES
         if theirs and (other == name or name in fixture.argnames):
@@ -79,19 +78,25 @@ def fixtures_on(item: pytest.Item, name: str) -> list[str]:
 
 
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
-    """The definitions of the fixture *name* that *item* sees, the one that it gets last.
-
-    pytest has no public way to ask before the fixture is made; a test holds this one against the
-    newest pytest.
-    """
-    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    return fixtures.get(name) or ()
+    """The definitions of the fixture *name* that *item* sees, the one that it gets last."""
+    return _fixtures(item).get(name) or ()
 
 
 def fixture_modules(item: pytest.Item) -> set[str]:
     """Return the modules of all fixtures that *item* gets, also of those that it does not ask for."""
-    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     modules = set()
-    for fixtures in definitions.values():
+    for fixtures in _fixtures(item).values():
         modules |= {fixture.func.__module__ for fixture in fixtures}
     return modules
+
+
+def _fixtures(item: pytest.Item) -> Mapping[str, Sequence[Any]]:
+    """Return the definitions of each fixture that *item* sees, by its name.
+
+    pytest has no public way to ask before the fixture is made; a test holds this one against the
+    newest pytest.
+    """
+    fixtures: Mapping[str, Sequence[Any]] = getattr(
+        getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}
+    )
+    return fixtures

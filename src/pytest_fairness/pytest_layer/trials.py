@@ -136,7 +136,7 @@ class TrialSource:
         self._controller = controller
         self._firsts = firsts
         self._looks = looks
-        self._upcoming = upcoming or Upcoming(())
+        self._upcoming = upcoming or Upcoming()
         self._configured = configured
         self._until_closed = contextlib.ExitStack()
         self._ends_in_order = False
@@ -368,8 +368,7 @@ class TrialSource:
             if asked is None:
                 asked = system
             endpoint, engine = self._engine(asked)
-            sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
-            _skip_where_it_cannot_be_asked(planned, tier, _prompted(endpoint, sent))
+            sent = _all_as_sent(planned, entries, endpoint, tier)
             self._note_steps(sent)
             elicitation = self._elicitation(planned, sent, endpoint, engine, selection)
             sent = [planned.eliciting(entry, elicitation) for entry in sent]
@@ -389,7 +388,7 @@ class TrialSource:
         """From the first *item* on that others may be asked ahead of, have a signal that would kill
         the process end the session in order: trials are under way while tests run.
         """
-        if not self._ends_in_order and any(True for _ in self._upcoming.after(item)):
+        if not self._ends_in_order and self._upcoming.after(item) is not None:
             self._ends_in_order = True
             self._until_closed.enter_context(ended_as_by_ctrl_c())
 
@@ -398,14 +397,14 @@ class TrialSource:
         so many trials that those do not run out.
         """
         enough = _AHEAD * self._context.settings.concurrency
-        for following in self._upcoming.after(item):
+        while (following := self._upcoming.after(item)) is not None:
             if sum(engine.ahead for engine in self._asking_engines()) >= enough:
                 return
             # What keeps a test from being asked, it says itself when it runs.
             with contextlib.suppress(UsageError, EndpointError, BudgetError, pytest.skip.Exception):
                 if not self._ask_first_stage(following):
                     return
-            self._upcoming.take(following)
+            self._upcoming.take()
 
     def _ask_first_stage(self, item: pytest.Item) -> bool:
         """Have the stage that *item* will be handed asked ahead of time, where it asks one provider
@@ -419,6 +418,13 @@ class TrialSource:
             return False
         if planned.pilot is not None:  # which of its texts are asked, the pilot has to show
             return True
+        system = self._configured(selection.endpoint)
+        if system.type not in PROVIDERS:
+            return True
+        endpoint, engine = self._engine(system)
+        elicitation = self._known_elicitation(planned, endpoint, selection)
+        if not isinstance(engine, Engine) or not engine.answers or elicitation is None:
+            return False
         stages = planned.grid.stages
         indices = None
         stage = _one_stage(planned).base
@@ -426,16 +432,10 @@ class TrialSource:
             self._refuse_other_looks(self._looks, item, stages)
             stage = _names_handed_out(stages, item)
             indices = planned.grid.stage(stage, {})
-        endpoint, engine = self._engine(self._configured(selection.endpoint))
         entries = planned.entries(selection.tier, indices)
-        asks_others = any(entry.asks_others for entry in entries)
-        if asks_others or not isinstance(engine, Engine) or endpoint.type not in PROVIDERS:
+        if any(entry.asks_others for entry in entries):
             return True
-        sent = [_as_sent(planned, entry, endpoint, selection.tier) for entry in entries]
-        _skip_where_it_cannot_be_asked(planned, selection.tier, _prompted(endpoint, sent))
-        elicitation = self._known_elicitation(planned, endpoint, selection)
-        if elicitation is None or not engine.answers:
-            return False
+        sent = _all_as_sent(planned, entries, endpoint, selection.tier)
         sent = [planned.eliciting(entry, elicitation) for entry in sent]
         plan = planned_trials(planned, sent, selection.temperature)
         part = _part(selection, f"{stage} {planned.unit}")
@@ -917,6 +917,15 @@ def _as_sent(planned: Planned, entry: PlannedCell, endpoint: Endpoint, tier: int
         return entry
     made = planned.in_one_message(entry, endpoint)
     return replace(made, cell=replace(made.cell, tier=tier))
+
+
+def _all_as_sent(
+    planned: Planned, entries: Iterable[PlannedCell], endpoint: Endpoint, tier: int
+) -> list[PlannedCell]:
+    """*entries* as *endpoint* can be asked them. Skips the test where it can be asked none."""
+    sent = [_as_sent(planned, entry, endpoint, tier) for entry in entries]
+    _skip_where_it_cannot_be_asked(planned, tier, _prompted(endpoint, sent))
+    return sent
 
 
 def _skip_where_it_cannot_be_asked(
