@@ -18,6 +18,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROJECT = """
 import itertools, math, random, re
@@ -88,6 +89,18 @@ GROUPS = ("white", "black", "hispanic", "asian")
 UNIT = 20 * 5 * 2
 
 
+def findings_of(tests: str) -> list[dict[str, Any]]:
+    """Return the findings of one session of *tests*, each with a budget of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test_audits.py").write_text(tests)
+        Path(folder, "pytest.ini").write_text(INI)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        subprocess.run(command, cwd=folder, capture_output=True, check=False)
+        (results,) = Path(folder, ".fairness", "runs").glob("*/findings.json")
+        findings: list[dict[str, Any]] = json.loads(results.read_text())["findings"]
+    return findings
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One row: the rate of the favourable answer (None: scores), and the number of groups."""
@@ -106,13 +119,7 @@ class Row:
         """Run one session of *audits* with a planted *d*, and return its line."""
         groups = list(GROUPS[: self.groups])
         text = PROJECT.format(rate=self.rate, d=d, audits=audits, outcome="outcome", groups=groups)
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "test_audits.py").write_text(text)
-            Path(folder, "pytest.ini").write_text(INI)
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-            subprocess.run(command, cwd=folder, capture_output=True, check=False)
-            (results,) = Path(folder, ".fairness", "runs").glob("*/findings.json")
-            findings = json.loads(results.read_text())["findings"]
+        findings = findings_of(text)
         verdicts = [finding["verdict"] for finding in findings]
         red = sum(verdict in ("FLAG", "FAIL") for verdict in verdicts) / audits
         passed = verdicts.count("PASS") / audits

@@ -13,13 +13,10 @@ SD .2; a group leans by d at every strength. ``rule`` is the same without chance
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
+
+from look_sessions import findings_of
 
 PROJECT = """
 import itertools, math, random, re
@@ -66,7 +63,6 @@ def make(number):
 for number in range(AUDITS):
     globals()[f"test_{{number}}"] = make(number)
 """
-INI = "[pytest]\nfairness_session_tests = 1\nfairness_progress = off\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +84,7 @@ class Row:
     def run(self, audits: int) -> str:
         """Run one session of so many *audits*, and return its line."""
         text = PROJECT.format(border=self.border, d=self.d, rule=self.rule, audits=audits)
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "test_audits.py").write_text(text)
-            Path(folder, "pytest.ini").write_text(INI)
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-            subprocess.run(command, cwd=folder, capture_output=True, check=False)
-            (results,) = Path(folder, ".fairness", "runs").glob("*/findings.json")
-            findings = json.loads(results.read_text())["findings"]
+        findings = findings_of(text)
         verdicts = Counter(finding["reason"] or finding["verdict"] for finding in findings)
         red = (verdicts["FLAG"] + verdicts["FAIL"]) / audits
         asked = sum(sum(finding["n_per_group"].values()) for finding in findings)

@@ -234,12 +234,17 @@ def opened_file(path: str) -> Any:
         return read_by_pandas(path)
     literal = "'" + path.replace("'", "''") + "'"
     query = f"SELECT * FROM read_csv({literal}, header = true, all_varchar = true)"  # noqa: S608
-    if path.lower().endswith(_PARQUET):
+    if is_parquet(path):
         query = f"SELECT * FROM read_parquet({literal})"  # noqa: S608
     try:
         return duckdb.connect().sql(query)
     except duckdb.Error as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def is_parquet(path: str) -> bool:
+    """Return whether *path* is that of a Parquet file."""
+    return path.lower().endswith(_PARQUET)
 
 
 def is_pattern(path: str) -> bool:
@@ -254,7 +259,7 @@ def read_by_pandas(path: str) -> pd.DataFrame:
     if is_pattern(path):
         raise MissingExtra("a table of several files", _EXTRA)
     try:
-        if path.lower().endswith(_PARQUET):
+        if is_parquet(path):
             return pd.read_parquet(path)
         return pd.read_csv(path, low_memory=False)
     except ImportError:
@@ -325,7 +330,7 @@ def _has_many_values(source: Any, outcome: str) -> bool:
 
 
 def _is_csv(table: Any) -> bool:
-    return isinstance(table, (str, Path)) and not str(table).lower().endswith(_PARQUET)
+    return isinstance(table, (str, Path)) and not is_parquet(str(table))
 
 
 def _typed(texts: pd.DataFrame) -> pd.DataFrame:

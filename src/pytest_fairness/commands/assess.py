@@ -39,7 +39,6 @@ def decisions():
 def test_{outcome}(decisions, by):
     {assertion}(decisions, {arguments})
 '''
-_PARQUET = (".parquet", ".pq")
 
 
 def add(subparsers: Any) -> None:
@@ -224,7 +223,9 @@ def _unreadable(
 
 def _place(path: Path, row: int) -> str:
     """Return the file with the line of a *row* counted from 0; with the row itself in Parquet."""
-    if path.suffix.lower() in _PARQUET:
+    from pytest_fairness.analysis.counts import is_parquet
+
+    if is_parquet(str(path)):
         return f"{path}, row {row}"
     return f"{path}, line {row + 2}"
 
@@ -348,13 +349,14 @@ def _test_text(
     given: Mapping[str, Any],
 ) -> str:
     """Return a test file that asserts what was judged."""
+    from pytest_fairness.analysis.counts import is_parquet
     from pytest_fairness.design.slugs import slug
 
     assertion = "assert_no_disparity"
     if arguments.four_fifths:
         assertion = "assert_four_fifths"
     reader = "pd.read_csv(FILE, low_memory=False)"
-    if arguments.table.suffix.lower() in _PARQUET:
+    if is_parquet(str(arguments.table)):
         reader = "pd.read_parquet(FILE)"
     words = [f"{name}={_literal(value)}" for name, value in given.items()]
     words.insert(1, "by=by")

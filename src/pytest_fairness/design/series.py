@@ -3,7 +3,8 @@
 A series is a template in several strengths, from the text that speaks least for the person to the
 one that speaks most. A text to which everybody gets the same answer shows no bias, so the groups
 are asked the two or three that lie nearest to the border. The pilot asks about no group: whatever
-it chooses, it has seen no outcome of those that are compared. See ``docs/decisions/0229-a-pilot.md``.
+it chooses, it has seen no outcome of those that are compared. See
+``docs/decisions/0229-a-pilot-about-neutral-names.md``.
 """
 
 from __future__ import annotations

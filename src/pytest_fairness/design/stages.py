@@ -7,7 +7,7 @@ templates and repetitions of a stage are those of the whole design. See ``docs/l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
 from typing import TypeVar, overload
@@ -77,6 +77,10 @@ class Stages:
             return reached(ladder_of(kind), self.size, fewest=fewest)
         looks = [names for names in self.declared[:-1] if names >= fewest]
         return (*looks, self.declared[-1])
+
+    def of_texts(self, asked: int, texts: int) -> Stages:
+        """Return the stages of a design where *asked* of its *texts* are asked."""
+        return replace(self, per_name=self.per_name * asked / texts)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return what is fixed before the first call: the looks at numbers and labels, and at

@@ -218,8 +218,7 @@ class PlannedGrid:
         texts = most_asked(self.grid.templates)
         stages = self.grid.stages
         if stages is not None:
-            per_name = stages.per_name * len(texts) / len(self.grid.templates)
-            stages = replace(stages, per_name=per_name)
+            stages = stages.of_texts(len(texts), len(self.grid.templates))
         return replace(self, grid=replace(self.grid, templates=texts, stages=stages))
 
     @property

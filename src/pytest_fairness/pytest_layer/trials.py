@@ -846,7 +846,7 @@ def _stages_of(planned: Planned, texts: Collection[str] | None) -> Stages:
     stages = planned.grid.stages or _one_stage(planned)
     if texts is None:
         return stages
-    return replace(stages, per_name=stages.per_name * len(texts) / len(planned.grid.templates))
+    return stages.of_texts(len(texts), len(planned.grid.templates))
 
 
 def _one_stage(planned: Planned) -> Stages:

@@ -638,9 +638,14 @@ class _ReadText:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return where the words from *start* to *end* of the plain text stand in the text."""
+        first, last = self._shown_span(start, end)
+        return self._place(first), self._place(last - 1) + 1
+
+    def _shown_span(self, start: int, end: int) -> tuple[int, int]:
+        """The same in the text without invisible signs."""
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1
-        return self._place(self._spans[first][0]), self._place(self._spans[last][1] - 1) + 1
+        return self._spans[first][0], self._spans[last][1]
 
     def opens_sentence(self, start: int) -> bool:
         """Return whether what stands at *start* of the plain text is the first of its sentence."""
@@ -651,9 +656,7 @@ class _ReadText:
         """Return whether the words from *start* to *end* of the plain text are written as a part of
         a name: capitalised behind a title, a greeting or another such word of the line.
         """
-        first = bisect_right(self._starts, start) - 1
-        last = bisect_right(self._starts, end - 1) - 1
-        begin, stop = self._spans[first][0], self._spans[last][1]
+        begin, stop = self._shown_span(start, end)
         if not _CAPITALISED.fullmatch(self._shown[begin:stop]):
             return False
         return _BEFORE_A_NAME.search(self._shown[max(0, begin - _LONGEST_WORD) : begin]) is not None

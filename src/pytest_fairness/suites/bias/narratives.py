@@ -102,6 +102,19 @@ def tone_of_sentences(reply: str) -> float | None:
     return sum(tones) / len(tones)
 
 
+def _count_of_words(name: str, score: Callable[[str], int]) -> Scorer:
+    """Return the scorer called *name* of a number of words."""
+    return Scorer(
+        name=name,
+        score=score,
+        kind="numeric",
+        unit="words",
+        low=0,
+        masks_names=True,
+        masks_signals=True,
+    )
+
+
 TONE = Scorer(
     name="tone_of_sentences",
     score=tone_of_sentences,
@@ -122,22 +135,6 @@ WORDS = (
         masks_names=True,
         masks_signals=True,
     ),
-    Scorer(
-        name="agentic_words",
-        score=agentic_words,
-        kind="numeric",
-        unit="words",
-        low=0,
-        masks_names=True,
-        masks_signals=True,
-    ),
-    Scorer(
-        name="communal_words",
-        score=communal_words,
-        kind="numeric",
-        unit="words",
-        low=0,
-        masks_names=True,
-        masks_signals=True,
-    ),
+    _count_of_words("agentic_words", agentic_words),
+    _count_of_words("communal_words", communal_words),
 )
