@@ -4,6 +4,7 @@ not load it.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,10 @@ from tests.support.sessions import run_pytest, worker_python
 # plugin anew, which takes longer than what they test.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Thousands of tests live to the end: to look through them for garbage as often as Python does by
+# itself is a third of what it takes to collect them.
+gc.set_threshold(100_000, 20, 10)
 
 # What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and
 # annotations. A test of that sets it itself.
