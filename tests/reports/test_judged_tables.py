@@ -103,6 +103,27 @@ def test_replies_are_matched_on_all_but_the_person():
     assert (found.same, len(found.rows)) == (("template", "repetition", "years"), 28)
 
 
+def test_a_name_of_several_classes_is_matched_once_in_each():
+    """A class that the text states, as age, is crossed with the names: each name has a place among
+    those of each age.
+    """
+    table = frame()
+    table["age"] = table["years"].map({"2": "27", "9": "58"})
+    table = table.drop(columns="years")
+    table.attrs[DESIGN] = {"protected_classes": ["race", "gender", "age"]}
+    finding, judged = judgement_of(table)
+    matches = judged.matches(finding)
+    assert matches is not None
+    assert len({*matches.rows[:, 0]}) == len({*matches.rows[:, 1]}) == len(matches.rows) == 32
+    for first, second in matches.rows:
+        assert table["age"][first] == table["age"][second]
+        places = [
+            NAMES[group].index(table["name"][row])
+            for group, row in zip(NAMES, (first, second), strict=True)
+        ]
+        assert places[0] == places[1]
+
+
 @pytest.mark.parametrize(("worse", "lower_is_worse"), [("black", True), ("white", False)])
 def test_the_contrast_is_widest_in_the_direction_of_the_finding(worse, lower_is_worse):
     """Where more is worse, the group with more is the worse one."""

@@ -32,7 +32,7 @@ from pytest_fairness.reports.sections import ScoredReply, SideBySide
 from pytest_fairness.runs.judgements import TYPE, Judgement
 from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.scorers.text import SIGNAL_WORDS, names_of
-from pytest_fairness.statistics.arrays import ROWS
+from pytest_fairness.statistics.arrays import ROWS, Ints
 from pytest_fairness.trials_frame import design_of
 
 Replies: TypeAlias = "Callable[[Sequence[str]], Mapping[str, str]]"
@@ -145,15 +145,15 @@ class JudgedTable:
             labels = scored.design.group.labels
             for group in finding.group_results:
                 if group.group in labels and group.group not in means:
-                    means[group.group] = self._means(scored, labels.index(group.group))
+                    means[group.group] = self._means(scored, group.group)
         if len({value for dots in means.values() for _, value in dots}) > 2:
             return means
         return {}
 
-    def _means(self, scored: ScoredRows, group: int) -> tuple[tuple[str, float], ...]:
-        """Return the mean of each name in group number *group*."""
+    def _means(self, scored: ScoredRows, group: str) -> tuple[tuple[str, float], ...]:
+        """Return the mean of each name in *group*."""
         design = scored.design
-        rows = np.flatnonzero(scored.used & (design.group.codes == group))
+        rows = _rows_of(scored, group)
         if not rows.size:
             return ()
         _, first, codes = np.unique(design.cluster[rows], return_index=True, return_inverse=True)
@@ -182,26 +182,14 @@ class JudgedTable:
 
     def _matched(self, scored: ScoredRows, pair: PairResult, of_labels: bool) -> Matches | None:
         frame = self.frame
-        design = scored.design
         first, second = sorted(
             (pair.group_1, pair.group_2), key=lambda group: group == pair.worse_off
         )
         same, classes = self._same(scored)
-        keys = pd.DataFrame(
-            {column: pd.factorize(frame[column])[0] for column in (*same, *classes)}
-        )
-        # The place of a name among those of its group that are alike in every other class.
-        names = keys[classes].assign(group=design.group.codes, name=design.cluster)
-        once = names[scored.used].drop_duplicates(["group", "name"])
-        once = once.assign(place=once.groupby([*classes, "group"]).cumcount())
-        keys["place"] = names.merge(once, how="left")["place"]
-        keys["row"] = np.arange(len(keys))
-        sides = []
-        for group in (first, second):
-            own_rows = keys[scored.used & (design.group.codes == design.group.labels.index(group))]
-            agreed = [*same, *classes, "place"]
-            sides.append(own_rows.assign(again=own_rows.groupby(agreed).cumcount()))
-        rows = sides[0].merge(sides[1], on=[*agreed, "again"])[["row_x", "row_y"]].to_numpy()
+        codes = {column: _codes(frame[column]) for column in (*same, *classes)}
+        places = _places(scored, [codes[column] for column in classes])
+        agreed = _crossed([*codes.values(), places])
+        rows = _paired(agreed, _rows_of(scored, first), _rows_of(scored, second))
         if not len(rows):
             return None
         own_rows = scored.reading.values
@@ -217,7 +205,7 @@ class JudgedTable:
                 values[:, ::-1],
                 -contrast,
             )
-        varied = tuple(column for column in same if keys[column].nunique() > 1)
+        varied = tuple(column for column in same if codes[column].max() > codes[column].min())
         return Matches(first, second, rows, values, own_rows.categories, contrast, varied)
 
     def _same(self, scored: ScoredRows) -> tuple[list[str], list[str]]:
@@ -239,15 +227,15 @@ class JudgedTable:
             for column in dict.fromkeys([*_SAME, design.block_name or "template"])
             if column in frame
         ]
-        for column in frame.columns if name is not None else ():
-            if isinstance(column, str) and column not in columns and column not in same:
-                # A context is crossed with the names; what differs from name to name is a score, or
-                # of the person.
-                sets = (
-                    pd.Series(pd.factorize(frame[column])[0]).groupby(design.cluster).agg(frozenset)
-                )
-                if sets.nunique() == 1 and len(sets.iloc[0]) > 1:
-                    same.append(column)
+        if name is None:
+            return same, classes
+        for column in frame.columns:
+            if not isinstance(column, str) or column in columns or column in same:
+                continue
+            # A context is crossed with the names; what differs from name to name is a score, or of
+            # the person.
+            if _is_crossed(_codes(frame[column]), design.cluster):
+                same.append(column)
         return same, classes
 
     def side_by_side(
@@ -281,6 +269,71 @@ class JudgedTable:
                 for group, row, value, words in sides
             ),
         )
+
+
+def _rows_of(scored: ScoredRows, group: str) -> Ints:
+    """Return the rows of *group* that are used."""
+    groups = scored.design.group
+    return np.flatnonzero(scored.used & (groups.codes == groups.labels.index(group)))
+
+
+def _codes(column: pd.Series[Any]) -> Ints:
+    """Return a number for each value of *column*, -1 for a missing one."""
+    return pd.factorize(column)[0].astype(np.intp)
+
+
+def _crossed(columns: Sequence[Ints]) -> Ints:
+    """Return a number for each row, from 0, which rows share that agree in all *columns*."""
+    crossed = np.zeros(columns[0].size, dtype=np.intp)
+    for codes in columns:
+        crossed = pd.factorize(crossed * (codes.max(initial=0) + 2) + codes)[0].astype(np.intp)
+    return crossed
+
+
+def _is_crossed(codes: Ints, clusters: Ints) -> bool:
+    """Return whether each of *clusters* has every value of a column that has several, given by its
+    *codes*.
+    """
+    values = pd.unique(codes).size
+    both = pd.unique(_crossed([codes, clusters])).size
+    return values > 1 and both == values * pd.unique(clusters).size
+
+
+def _repeats(codes: Ints) -> Ints:
+    """Return for each row how many rows before it have the same code."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    repeats = np.empty_like(codes)
+    repeats[order] = np.arange(codes.size) - np.repeat(begins, np.diff(begins, append=codes.size))
+    return repeats
+
+
+def _places(scored: ScoredRows, classes: Sequence[Ints]) -> Ints:
+    """Return for each row the place of its name among those of its group that are alike in every
+    other of the protected *classes*, in the order of the rows that are used.
+    """
+    design = scored.design
+    alike = _crossed([*classes, design.group.codes])
+    people = _crossed([alike, design.cluster])
+    used = np.flatnonzero(scored.used)
+    _, begins = np.unique(people[used], return_index=True)
+    firsts = used[np.sort(begins)]
+    places = np.zeros(people.max(initial=0) + 1, dtype=np.intp)
+    places[people[firsts]] = _repeats(alike[firsts])
+    return places[people]
+
+
+def _paired(agreed: Ints, first: Ints, second: Ints) -> Ints:
+    """Return the rows of the *first* side and of the *second* that share a number in *agreed*, each
+    row once (M × 2), in the order of the first.
+    """
+    marks, others = (
+        agreed[rows] * agreed.size + _repeats(agreed[rows]) for rows in (first, second)
+    )
+    _, at_first, at_second = np.intersect1d(marks, others, assume_unique=True, return_indices=True)
+    order = np.argsort(at_first)
+    return np.column_stack([first[at_first[order]], second[at_second[order]]])
 
 
 def _score(value: float, finding: Finding, labels: Sequence[str]) -> str:
