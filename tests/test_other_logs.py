@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "other_logs.md"
 def project(tmp_path: Path) -> Path:
     """The logs as their tools write them."""
     (tmp_path / "logs").mkdir()
-    for path in DATA.glob("*.json.gz"):
+    for path in DATA.glob("*.gz"):
         folder = tmp_path / "logs" if "references" in path.name else tmp_path
         (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
     shutil.copy(DATA / "decisions.csv", tmp_path)
