@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -84,8 +85,9 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     of a group.
     """
     grid = expand_grid(**design)
+    cells = list(grid)
     texts: dict[tuple[str, str], set[str]] = {}
-    for place, cell in enumerate(grid):
+    for place, cell in enumerate(cells):
         assert cell.name is not None
         text = cell.prompt.replace(cell.name, "NAME")
         text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,", "NAME", text)
@@ -98,7 +100,8 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
         assert not any(cell.name in turn for turn in turns[:-1])
     assert {key: len(alike) for key, alike in texts.items()} == dict.fromkeys(texts, 1), texts
     (by,) = {name for name in design["groups"] if name != "gender" or len(design["groups"]) == 1}
-    sizes = [sum(cell.groups[by] == group for cell in grid) for group in design["groups"][by]]
+    counts = Counter(cell.groups[by] for cell in cells)
+    sizes = [counts[group] for group in design["groups"][by]]
     # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some
     # may be refused.
     assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)

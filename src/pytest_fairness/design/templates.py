@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain, starmap
+from itertools import accumulate, chain, starmap
 from pathlib import Path
 from typing import TypeAlias
 
@@ -127,27 +127,34 @@ class Template:
 
         *first* overrides a slot's first appearance. Raises UsageError for a slot without a value.
         """
-        pending = dict(first or {})
-        spans = list[tuple[str, int, int]]()
-        filled = [self._pieces[0]]
-        start = len(filled[0])
-        for slot, after in zip(self._pieces[1::2], self._pieces[2::2], strict=True):
-            text = pending.pop(slot, values.get(slot))
-            if text is None:
-                text = values.get(base_slot(slot))
-                if text is None:
-                    raise UsageError(f"template {self.id!r}: no value for the slot {{{slot}}}")
-                text = _with_article(text, capital=slot[0] == "A")
-            spans.append((slot, start, start + len(text)))
-            filled += text, after
-            start += len(text) + len(after)
-        return "".join(filled), spans
+        pieces = self._filled_pieces(values, first or {})
+        ends = list(accumulate(map(len, pieces)))
+        spans = list(zip(self._pieces[1::2], ends[0::2], ends[1::2], strict=False))
+        return "".join(pieces), spans
 
-    def render(self, values: Mapping[str, str]) -> str:
-        """The text with every slot filled from *values*. Raises UsageError for a slot without a
-        value.
-        """
-        return self.fill(values)[0]
+    def render(self, values: Mapping[str, str], first: Mapping[str, str] | None = None) -> str:
+        """The text alone of what :meth:`fill` gives. Raises UsageError for a slot without a value."""
+        return "".join(self._filled_pieces(values, first or {}))
+
+    def _filled_pieces(self, values: Mapping[str, str], first: Mapping[str, str]) -> list[str]:
+        """Return text and what fills each slot, in turns."""
+        pieces = list(self._pieces)
+        for place in range(1, len(pieces), 2):
+            value = values.get(pieces[place])
+            if value is None:
+                value = self._with_its_article(pieces[place], values)
+            pieces[place] = value
+        for slot, value in first.items():
+            if slot in self.slots:
+                pieces[1 + 2 * self._pieces[1::2].index(slot)] = value
+        return pieces
+
+    def _with_its_article(self, slot: str, values: Mapping[str, str]) -> str:
+        """Return what fills a slot such as ``a_role``, article included. Raises UsageError."""
+        value = values.get(base_slot(slot))
+        if value is None:
+            raise UsageError(f"template {self.id!r}: no value for the slot {{{slot}}}")
+        return _with_article(value, capital=slot[0] == "A")
 
 
 def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 - the field's name

@@ -99,7 +99,10 @@ class Unit:
         ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
         """
         values = {**self.values, **context}
-        text, spans, bracket = self._filled(template, values, name_slot, needs_labels=needs_labels)
+        filled, first, bracket = self._filling(
+            template, values, name_slot, needs_labels=needs_labels
+        )
+        text, spans = template.fill(filled, first)
         names = {slot: values[slot] for slot in (name_slot, *NAME_SLOTS) if slot in values}
         surfaces = self._surfaces(text, spans, names)
         if bracket and bracket in text:
@@ -109,26 +112,28 @@ class Unit:
     def text(self, template: Template, context: Mapping[str, str], name_slot: str) -> str:
         """The text alone of what :meth:`render` gives."""
         values = {**self.values, **context}
-        return self._filled(template, values, name_slot, needs_labels=True)[0]
+        filled, first, _ = self._filling(template, values, name_slot, needs_labels=True)
+        return template.render(filled, first)
 
-    def _filled(
+    def _filling(
         self, template: Template, values: Mapping[str, str], name_slot: str, *, needs_labels: bool
-    ) -> tuple[str, list[tuple[str, int, int]], str]:
-        """Return the text, the slots in it with their places, and the bracket behind the name, if
-        there is one.
+    ) -> tuple[dict[str, str], dict[str, str], str]:
+        """Return what fills the slots, what fills the first of the name, and the bracket behind the
+        name, if there is one.
         """
         loose = self.loose(template)
         filled = {**values, **self.labels}
+        if not loose:
+            return filled, {}, ""
         bracket = ""
-        if loose:
-            if LABEL_SLOT in template.plain_slots:
-                filled[LABEL_SLOT] = " ".join(loose.values())
-            elif needs_labels:
-                bracket = f"({', '.join(loose.values())})"
+        if LABEL_SLOT in template.plain_slots:
+            filled[LABEL_SLOT] = " ".join(loose.values())
+        elif needs_labels:
+            bracket = f"({', '.join(loose.values())})"
         first = {}
         if bracket and name_slot in filled:
             first = {name_slot: f"{filled[name_slot]} {bracket}"}
-        return *template.fill(filled, first), bracket
+        return filled, first, bracket
 
     def _surfaces(
         self, text: str, spans: Iterable[tuple[str, int, int]], names: Mapping[str, str]
