@@ -7,13 +7,13 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-#: Characters over which a quadratic reader takes from ten seconds on, as ``.*b`` does, and a
+#: Characters over which a quadratic reader takes from two seconds on, as ``.*b`` does, and a
 #: linear one some hundredths of a second.
-LONG = 125_000
+LONG = 62_500
 
 
 @contextlib.contextmanager
-def watched(seconds: float = 5.0) -> Iterator[None]:
+def watched(seconds: float = 1.25) -> Iterator[None]:
     """Fail what takes *seconds* of processor time in here; where there is no such alarm, the watch
     on the whole session is left.
 
