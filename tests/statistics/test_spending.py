@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from math import e, log, sqrt
+from math import e, log, sqrt, tau
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ def on_a_grid(information: tuple[float, ...], budget: float, sides: int) -> list
             points = np.linspace(low, z * sqrt(share), 8001)
             density = np.concatenate(
                 [
-                    norm.pdf((part[:, None] - grid) / step) @ mass / step
+                    np.exp(-(((part[:, None] - grid) / step) ** 2) / 2) @ mass / step / sqrt(tau)
                     for part in np.array_split(points, 40)
                 ]
             )
