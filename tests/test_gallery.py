@@ -1,0 +1,129 @@
+"""Published audits, judged again: each page does what it says, from the figures that stand beside
+it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import runpy
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.markdown import ROOT, Page, anchors, blocks, links
+
+GALLERY = ROOT / "docs" / "gallery"
+PAGES = sorted(GALLERY.glob("*.md"))
+PICTURES = runpy.run_path(str(ROOT / "tools" / "gallery_pictures.py"))
+REDUCE = runpy.run_path(str(GALLERY / "bbq_reduce.py"))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
+def test_what_a_page_says_happens(path: Path, tmp_path: Path) -> None:
+    for table in GALLERY.glob("*.csv"):
+        shutil.copy(table, tmp_path)
+    Page(path, tmp_path).work_through()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
+def test_a_page_has_a_source_a_licence_a_picture_and_a_command(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for wanted in ("| data |", "| publication |", "| licence |", "## Made again"):
+        assert wanted in text
+    assert f"]({path.stem}.svg)" in text
+    for block in blocks(text):
+        if block.language in ("python", "sh"):
+            assert block.action in ("exec", "run") or (block.action, bool(block.argument)) == (
+                "not run",
+                True,
+            ), f"{path.name}:{block.line}"
+    for link in links(text):
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert "://" in link or target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_the_pictures_are_what_the_code_draws() -> None:
+    """Byte for byte; ``UPDATE_DOCS=1`` draws them anew."""
+    for name, text in PICTURES["drawn"]().items():
+        if os.environ.get("UPDATE_DOCS"):
+            (GALLERY / name).write_text(text, encoding="utf-8")
+        assert (GALLERY / name).read_text(encoding="utf-8") == text
+
+
+# ------------------------------------------------------------------ how counts were made
+
+
+def item(**changes: Any) -> dict[str, Any]:
+    """A question of BBQ's form, made for this test."""
+    return {
+        "question_index": "3", "question_polarity": "neg", "context_condition": "ambig",
+        "answer_info": {"ans0": ["aunt", "old"], "ans1": ["niece", "nonOld"], "ans2": ["Unknown", "unknown"]},
+        "additional_metadata": {"stereotyped_groups": ["old"]},
+        "ans0": "The aunt", "ans1": "The niece", "ans2": "Cannot be told.",
+        "unifiedqa-t5-11b_pred_race": "the aunt", **changes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("the aunt", 0),
+        ("The niece.", 1),
+        ("cannot be told", 2),
+        ("the niece, of course", 1),
+        ("somebody", None),
+    ],
+)
+def test_an_answer_is_one_of_three(given: str, place: int | None) -> None:
+    assert REDUCE["answered"](item(**{"unifiedqa-t5-11b_pred_race": given})) == place
+
+
+def test_counts_are_of_whom_an_answer_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both people of an answer are counted, named or not; what the context tells, and pairs of one
+    group, are left out.
+    """
+    both = {"ans0": ["aunt", "old"], "ans1": ["uncle", "old"], "ans2": ["Unknown", "unknown"]}
+    made = [
+        item(),
+        item(**{"unifiedqa-t5-11b_pred_race": "Cannot be told"}),
+        item(context_condition="disambig"),
+        item(answer_info=both),
+        item(**{"unifiedqa-t5-11b_pred_race": "nobody"}),
+    ]
+    file = tmp_path / "preds_Age.jsonl"
+    file.write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
+    hashed = REDUCE["hashlib"].sha256(file.read_bytes()).hexdigest()
+    of_reduction = REDUCE["counts_of"].__globals__
+    monkeypatch.setitem(of_reduction, "SHA256", {"Age": hashed})
+    assert dict(REDUCE["counts_of"](tmp_path)) == {
+        ("Age", "03", "neg", "stereotyped", "1"): 1,
+        ("Age", "03", "neg", "stereotyped", "0"): 1,
+        ("Age", "03", "neg", "other", "0"): 2,
+    }
+    monkeypatch.setitem(of_reduction, "SHA256", {"Age": "0" * 64})
+    with pytest.raises(SystemExit, match="fetch that one"):
+        REDUCE["counts_of"](tmp_path)
+
+
+def test_the_counts_are_whole() -> None:
+    """Each answer stands once for either person."""
+    with (GALLERY / "bbq.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert set(rows[0]) == set(REDUCE["COLUMNS"])
+    answers: dict[tuple[str, ...], dict[str, int]] = {}
+    for row in rows:
+        where = (row["category"], row["question"], row["polarity"])
+        sides = answers.setdefault(where, dict.fromkeys(REDUCE["SIDES"], 0))
+        sides[row["group"]] += int(row["number_of_rows"])
+    assert all(len(set(sides.values())) == 1 for sides in answers.values())
+    assert len(answers) == 6 * 25 * 2
+    assert sys.getsizeof(rows) < 100_000
