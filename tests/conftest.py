@@ -22,7 +22,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # Thousands of tests live to the end: to look through them for garbage as often as Python does by
-# itself is a third of what it takes to collect them.
+# itself is a third of what it takes to collect them. See pytest_collection_finish.
 gc.set_threshold(100_000, 20, 10)
 
 # What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and
@@ -40,6 +40,12 @@ if threading.current_thread() is threading.main_thread():
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+def pytest_collection_finish() -> None:
+    gc.set_threshold(
+        10_000, 10, 10
+    )  # what sessions in this process leave is much, and goes in time
 
 
 @pytest.fixture

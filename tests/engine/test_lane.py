@@ -201,10 +201,12 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore) -> None:
 
     async def interrupted(evidence: Evidence) -> Conversation:
         conversation = Conversation("k" * 64, plan(1)[0], {"max_tokens": 50})
-        engine = EngineContext(Half(evidence), store)
+        endpoint = Half(evidence)
+        engine = EngineContext(endpoint, store)
         await engine.budget.reserve(7000)
         task = asyncio.create_task(engine.own_lane.attempt(conversation, 7000))
-        await asyncio.sleep(0.05)
+        while not endpoint.requests:
+            await asyncio.sleep(0.01)
         task.cancel()
         ending = await task
         assert "cancelled" in ending.flags
