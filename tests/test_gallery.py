@@ -25,7 +25,7 @@ REDUCE = runpy.run_path(str(GALLERY / "bbq_reduce.py"))
 
 @pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])
 def test_what_a_page_says_happens(path: Path, tmp_path: Path) -> None:
-    for table in GALLERY.glob("*.csv"):
+    for table in (*GALLERY.glob("*.csv"), *GALLERY.glob("*.csv.gz")):
         shutil.copy(table, tmp_path)
     Page(path, tmp_path).work_through()
 
@@ -55,6 +55,20 @@ def test_the_pictures_are_what_the_code_draws() -> None:
         if os.environ.get("UPDATE_DOCS"):
             (GALLERY / name).write_text(text, encoding="utf-8")
         assert (GALLERY / name).read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("name", ["bbq", "scores", "actions"])
+def test_files_of_another_commit_are_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in ("preds_Age.jsonl", "3.5_turbo_evaluation_results.csv", "actions.jsonl"):
+        (tmp_path / file).write_text("{}", encoding="utf-8")
+    given = tmp_path
+    if name == "actions":
+        given = tmp_path / "actions.jsonl"
+    monkeypatch.setattr(sys, "argv", ["reduce", str(given)])
+    with pytest.raises(SystemExit, match="fetch that one"):
+        runpy.run_path(str(GALLERY / f"{name}_reduce.py"), run_name="__main__")
 
 
 # ------------------------------------------------------------------ how counts were made
@@ -126,4 +140,3 @@ def test_the_counts_are_whole() -> None:
         sides[row["group"]] += int(row["number_of_rows"])
     assert all(len(set(sides.values())) == 1 for sides in answers.values())
     assert len(answers) == 6 * 25 * 2
-    assert sys.getsizeof(rows) < 100_000

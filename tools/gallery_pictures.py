@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pytest_fairness import Finding, analyze_disparity
+from pytest_fairness import Finding, PairResult, analyze_disparity
 from pytest_fairness.reports.charts import Forest, ForestRow, Reference, standalone
 from pytest_fairness.words import effect
 
@@ -38,17 +38,7 @@ def bbq() -> Forest:
     for polarity, part in BBQ.items():
         for category, rows in counts.groupby("category"):
             (pair,) = bbq_finding(rows, polarity).pairs
-            made.append(
-                ForestRow(
-                    label=str(category).replace("_", " "),
-                    part=part,
-                    value=pair.effect,
-                    low=pair.effect_low,
-                    high=pair.effect_high,
-                    verdict=pair.verdict,
-                    words=f"{effect(pair.effect)} {pair.verdict}",
-                )
-            )
+            made.append(row_of(pair, part, str(category).replace("_", " ")))
     return Forest(
         title="Who is named: the other person less the stereotyped one",
         axis="effect d: below 0 the person of the stereotyped group is named more often",
@@ -61,9 +51,72 @@ def bbq() -> Forest:
     )
 
 
+def scores() -> Forest:
+    """Return the effect of race and gender on the scores of each model."""
+    table = pd.read_csv(GALLERY / "scores.csv.gz")
+    table["task"] = table["job"].astype(str) + "/" + table["resume"].astype(str)
+    made = []
+    for model, rows in table.groupby("model"):
+        for by in ("race", "gender"):
+            finding = analyze_disparity(rows, "total", by, cluster="name", block="task")
+            made.append(row_of(finding.pairs[0], str(model)))
+    return Forest(
+        title="Scores of 36 names by two models",
+        axis="effect d: above 0 the first group is scored higher",
+        rows=tuple(made),
+        lines=(Reference(value=0.0, solid=True),),
+        band=(-0.2, 0.2),
+        around=0.0,
+        caption="Lines are 90 % intervals over 18 names a group. Within ±0.2 an effect is trivial.",
+    )
+
+
+def actions() -> Forest:
+    """Return the least certain pair of each comparison of an agent's decisions."""
+    table = pd.read_csv(GALLERY / "actions.csv")
+    table["task"] = table["profile"] + "/" + table["scaffold"]
+    table["granted"] = table["granted"] == 1
+    made = []
+    for domain, rows in table.groupby("domain"):
+        for by in ("race", "gender"):
+            for outcome in ("granted", "grade"):
+                finding = analyze_disparity(rows, outcome, by, cluster="name", block="task")
+                made.append(row_of(least_certain(finding), f"{domain}, {outcome}"))
+    return Forest(
+        title="Decisions of an agent: the least certain pair of each comparison",
+        axis="effect d: above 0 the first group has more",
+        rows=tuple(made),
+        lines=(Reference(value=0.0, solid=True),),
+        band=(-0.2, 0.2),
+        around=0.0,
+        most=3.0,
+        caption="Lines are 90 % intervals over names. PASS needs an interval within ±0.5.",
+    )
+
+
+def least_certain(finding: Finding) -> PairResult:
+    """Return the pair whose interval reaches farthest."""
+    judged = [pair for pair in finding.pairs if pair.metric == finding.outcome]
+    return max(judged, key=lambda pair: max(-(pair.effect_low or 0), pair.effect_high or 0))
+
+
+def row_of(pair: PairResult, part: str, label: str = "") -> ForestRow:
+    """Return the row of *pair* under the heading *part*."""
+    return ForestRow(
+        label=label or f"{pair.group_1} – {pair.group_2}",
+        part=part,
+        value=pair.effect,
+        low=pair.effect_low,
+        high=pair.effect_high,
+        verdict=pair.verdict,
+        words=f"{effect(pair.effect)} {pair.verdict}",
+    )
+
+
 def drawn() -> dict[str, str]:
     """Return each picture by the name of its file."""
-    return {"bbq.svg": standalone(bbq()) or ""}
+    charts = {"bbq": bbq(), "scores": scores(), "actions": actions()}
+    return {f"{name}.svg": standalone(chart) or "" for name, chart in charts.items()}
 
 
 if __name__ == "__main__":
