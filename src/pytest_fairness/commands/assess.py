@@ -74,6 +74,13 @@ def add(subparsers: Any) -> None:
         help="compare ratios of rates with four fifths instead",
     )
     parser.add_argument(
+        "--within",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="what may differ: compares those who are alike in it, too; again for a further one",
+    )
+    parser.add_argument(
         "--truth",
         metavar="COLUMN",
         help="what turned out to be right: compares error rates and predictive values, too",
@@ -101,18 +108,19 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.plain_text import finding_text
 
     _check_truth(arguments)
+    _check_within(arguments)
     columns, tables = _tables(arguments)
     families = [_family(given, columns, arguments.table) for given in arguments.by]
     given = _given(arguments, tables[0], columns)
     judge = _judge(arguments)
-    findings = []
+    findings: list[Finding] = []
     for by, table in zip(families, tables, strict=True):
         try:
-            findings.append(judge(table, by=by, **given))
+            findings.extend(_compared(arguments, judge, table, by, given))
             findings.extend(_error_rates(arguments, table, by, given))
         except FrameError as error:
             message = f"{arguments.table}: {error}"
-            if not is_pattern(str(arguments.table)):
+            if not is_pattern(str(arguments.table)) and not arguments.within:
                 message = _unreadable(arguments, judge, by, given)
             raise UsageError(message) from None
     written = []
@@ -137,6 +145,28 @@ def _check_truth(arguments: argparse.Namespace) -> None:
     for option in ("four_fifths", "as_test"):
         if getattr(arguments, option):
             raise UsageError(f"--{option.replace('_', '-')} and --truth do not go together")
+
+
+def _check_within(arguments: argparse.Namespace) -> None:
+    """Raise UsageError where --within is given with what does not go with it."""
+    for option in ("four_fifths", "as_test"):
+        if arguments.within and getattr(arguments, option):
+            raise UsageError(f"--{option.replace('_', '-')} and --within do not go together")
+
+
+def _compared(
+    arguments: argparse.Namespace,
+    judge: Callable[..., Finding],
+    table: pd.DataFrame,
+    by: str | list[str],
+    given: Mapping[str, Any],
+) -> tuple[Finding, ...]:
+    """Return the finding on *table*, and beside it that within the strata of --within."""
+    from pytest_fairness.analysis.strata import analyze_within
+
+    if not arguments.within:
+        return (judge(table, by=by, **given),)
+    return analyze_within(table, by=by, within=arguments.within, **given)
 
 
 def _error_rates(
@@ -183,12 +213,18 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
     for name in ("cluster", "block", "truth"):
         if getattr(arguments, name) is not None:
             _column(getattr(arguments, name), f"--{name}", columns, path)
+    strata = [_column(name, "--within", columns, path) for name in arguments.within]
     tables = []
     for given in arguments.by:
         by = _family(given, columns, path)
         try:
             table = countable(
-                str(path), outcome, by, arguments.cluster, arguments.block, arguments.truth
+                str(path),
+                outcome,
+                [*([by] if isinstance(by, str) else by), *strata],
+                arguments.cluster,
+                arguments.block,
+                arguments.truth,
             )
         except FrameError as error:
             raise UsageError(f"{path}: {error}") from None

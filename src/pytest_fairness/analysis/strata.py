@@ -1,0 +1,221 @@
+"""Comparison within strata: where columns say what may legitimately differ, an outcome is compared
+as it is and, beside that, between people who are alike in these columns.
+
+See ``docs/decisions/0251-strata-beside-the-plain-figure.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.analysis.counts import as_rows, countable
+from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.reading import as_columns, column_of
+from pytest_fairness.errors import FrameError, UsageError, refuse_twice
+from pytest_fairness.model import Finding
+from pytest_fairness.statistics.arrays import ROWS, counted_rows, require_frame
+from pytest_fairness.words import count, listed, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Quantile bins of a column of numbers, unless it has as few values.
+BINS = 5
+_MOST_BINS = 100
+
+
+def analyze_within(
+    table: Any,
+    outcome: str | Callable[..., Any],
+    by: str | Sequence[str],
+    *,
+    within: str | Sequence[str],
+    bins: int = BINS,
+    cluster: str | None = "name",
+    block: str | None = None,
+    alpha: float = 0.05,
+    **arguments: Any,
+) -> tuple[Finding, Finding]:
+    """Compare *outcome* between all pairs of groups of *by*, as it is and within strata of
+    *within*, the two as one family at *alpha*.
+
+    Each is judged at alpha / 2 by :func:`pytest_fairness.analyze_disparity`; the strata are its
+    blocks (Cochran–Mantel–Haenszel for yes and no, van Elteren for numbers). The second stands
+    beside the first, never in its place. What the columns of *within* hold may itself be the result
+    of unequal treatment, which no figure shows.
+
+    Args:
+        table: one row a decision, of pandas or another engine, the path of files, or
+            :class:`~pytest_fairness.RowCounts` that hold the columns of *within*.
+        outcome, by, cluster: as for ``analyze_disparity``.
+        within: the columns in which people have to be alike to be compared: labels as they are,
+            numbers in quantile *bins* where they have more than twice as many values.
+        block: a further column within which both are compared.
+        arguments: further ones of ``analyze_disparity``, shared by both.
+
+    Returns:
+        The finding on the plain outcome, and that within strata.
+
+    Raises:
+        FrameError: a column is missing, or has a row without a value; or no stratum holds two
+            groups.
+        UsageError: an argument is out of range, or *within* names what is compared.
+    """
+    columns = tuple(within)
+    if isinstance(within, str):
+        columns = (within,)
+    classes = as_columns(by)
+    _check(columns, (*classes, outcome, cluster, block), bins)
+    frame = _table(table, outcome, (*classes, *columns), cluster, block)
+    for column in columns:
+        _refuse_missing(frame, column)
+    given = {**arguments, "cluster": cluster, "alpha": alpha / 2}
+    plain = analyze_disparity(frame, outcome, by, block=block, **given)
+    strata = [_labels(frame, column, bins) for column in columns]
+    columns_of_strata = columns
+    if block is not None:
+        strata.append(column_of(frame, block, "block").astype(str))
+        columns_of_strata = (*columns, block)
+    name = " × ".join(columns_of_strata)
+    stratified = frame.assign(**{name: _joined(strata)})
+    alone = _share_alone(stratified, name, classes)
+    if alone == 1:
+        raise FrameError(
+            f"no stratum of {listed(columns)} holds two groups of {', '.join(classes)}: nobody "
+            "there can be compared"
+        )
+    finding = analyze_disparity(stratified, outcome, by, block=name, **given)
+    shared = f"one of two comparisons that share their level as one family: at {alpha / 2:g} each"
+    beside = f"within strata of {listed(columns)} it is {finding.verdict}"
+    notes = [shared, *_of_bins(frame, columns, bins), *_of_alone(alone)]
+    return (
+        replace(plain, notes=(*plain.notes, shared, beside)),
+        replace(
+            finding,
+            sentence=f"Within strata of {listed(columns)}: {finding.sentence}",
+            notes=(*finding.notes, *notes, f"without strata it is {plain.verdict}"),
+        ),
+    )
+
+
+def _check(columns: Sequence[str], compared: Sequence[object], bins: int) -> None:
+    """Raise UsageError for strata that cannot be."""
+    if not columns:
+        raise UsageError("within= is empty: name the columns in which people have to be alike")
+    refuse_twice("within: the column", columns)
+    for column in columns:
+        if column in compared:
+            raise UsageError(
+                f"within={column!r} is compared, or compared within, already: strata are of other "
+                "columns"
+            )
+    if not 2 <= bins <= _MOST_BINS:
+        raise UsageError(f"bins={bins!r}: give a number from 2 to {_MOST_BINS}")
+
+
+def _table(
+    table: Any,
+    outcome: str | Callable[..., Any],
+    columns: Sequence[str],
+    cluster: str | None,
+    block: str | None,
+) -> pd.DataFrame:
+    """Return *table* as pandas has it, as counts where it is reduced."""
+    counted: Any = countable(table, outcome, columns, cluster, block)
+    frame = require_frame(counted)
+    for column in columns:
+        if column not in frame.columns:  # counts that were made without the strata
+            frame = require_frame(as_rows(table))
+        column_of(frame, column, "stratum")
+    return frame.reset_index(drop=True)
+
+
+def _refuse_missing(frame: pd.DataFrame, column: str) -> None:
+    """Raise FrameError where a row has no stratum."""
+    missing = frame[column].isna()
+    if missing.any():
+        number = int(missing.sum())
+        weight = counted_rows(frame)
+        if weight is not None:
+            number = int(weight[missing.to_numpy()].sum())
+        raise FrameError(
+            f"column {column!r} is missing in {count(number, 'row')}, which belong to no stratum: "
+            "fill it in, as with 'not known', or leave these rows out and say so"
+        )
+
+
+def _is_binned(frame: pd.DataFrame, column: str, bins: int) -> bool:
+    """Return whether *column* is of numbers with so many values that they are binned."""
+    import pandas as pd
+
+    values = frame[column]
+    if pd.api.types.is_bool_dtype(values.dtype) or not pd.api.types.is_numeric_dtype(values.dtype):
+        return False
+    return bool(values.nunique() > 2 * bins)
+
+
+def _labels(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
+    """Return the stratum of each row in *column*, as text."""
+    if not _is_binned(frame, column, bins):
+        return frame[column].astype(str)
+    return _edges(frame, column, bins).astype(str)
+
+
+def _joined(strata: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
+    """Return what each row is called by all *strata*."""
+    joined, *further = strata
+    for labels in further:
+        joined = joined + ", " + labels
+    return joined
+
+
+def _edges(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
+    """Return the quantile bin of each row; the quantiles are those of the rows that a count stands
+    for.
+    """
+    import numpy as np
+    import pandas as pd
+
+    values = frame[column].to_numpy(dtype=np.float64)
+    weight = counted_rows(frame)
+    shares = np.linspace(0, 1, bins + 1)
+    if weight is None:
+        edges = np.quantile(values, shares)
+    else:
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(weight[order]) / weight.sum()
+        places = np.minimum(np.searchsorted(reached, shares), order.size - 1)
+        edges = values[order][places]
+    cut = [float(edge) for edge in np.unique(edges)]
+    return pd.cut(frame[column].astype(float), cut, include_lowest=True, precision=6)
+
+
+def _share_alone(frame: pd.DataFrame, stratum: str, classes: Sequence[str]) -> float:
+    """Return the share of rows whose stratum holds one group alone."""
+    import pandas as pd
+
+    weight = pd.Series(1.0, index=frame.index)
+    if ROWS in frame.columns:
+        weight = frame[ROWS].astype(float)
+    groups = frame[list(classes)].astype(str).agg(" × ".join, axis=1)
+    alone = groups.groupby(frame[stratum]).transform("nunique") == 1
+    return float(weight[alone].sum() / weight.sum())
+
+
+def _of_bins(frame: pd.DataFrame, columns: Sequence[str], bins: int) -> list[str]:
+    """Return the note on numbers that stand in bins."""
+    notes = []
+    for column in columns:
+        if _is_binned(frame, column, bins):
+            span = f"{frame[column].min():g} to {frame[column].max():g}"
+            notes.append(f"{column} ({span}) stands in {bins} bins of equally many rows")
+    return notes
+
+
+def _of_alone(share: float) -> list[str]:
+    """Return the note on rows that have nobody beside them to be compared with."""
+    if not share:
+        return []
+    return [f"{percent(share)} of the rows stand in a stratum of one group alone: they say nothing"]
