@@ -72,6 +72,27 @@ def test_what_a_run_has_and_lacks(tmp_path: Path) -> None:
     assert "a mitigation or a justification" not in text
 
 
+def test_how_long_records_are_kept(tmp_path: Path) -> None:
+    """California's four years: no day, one too early, the day itself, one later."""
+    days = {
+        None: "It lacks: a day until which it is kept: fairness_retain_years",
+        "2030-02-27": "It lacks: days until 2030-02-28: fairness_retain_years = 4",
+        "2030-02-28": "",
+        "2031-02-28": "",
+    }
+    for day, lacks in days.items():
+        run = {**RUN, "started": "2026-02-28T09:00:00Z", "versions": {"Python": "3.11"}}
+        if day is not None:
+            run["retain_until"] = day
+        text = text_of("california-crd", RunResults(run=run), tmp_path)
+        _, _, answer = text.partition("records: Data of the system are kept for four years")
+        assert (f"to be kept until {day}" in answer) == (day is not None)
+        if lacks:
+            assert lacks in answer
+        else:
+            assert "It lacks" not in answer
+
+
 def test_ratios_and_alternatives(tmp_path: Path) -> None:
     lacking = RunResults(run=RUN, findings=(disparity(),))
     assert "It lacks: a finding of assert_four_fifths" in text_of("nyc-ll144", lacking, tmp_path)

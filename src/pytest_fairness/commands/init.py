@@ -81,7 +81,8 @@ def add(subparsers: Any) -> None:
         "cost. Where a model "
         "or a function of yours would be asked, the test is run with --run alone, a model for $1 "
         "at most. Nothing is "
-        "overwritten without --force, and endpoints.yaml never for a function. Exit code 1: the test did not pass.",
+        "overwritten without --force, and endpoints.yaml never for a function. Exit code 1: the "
+        "test did not pass.",
         example="pytest-fairness init\n  pytest-fairness init --function my_app.letters:write --run",
     )
     parser.add_argument(
