@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -47,7 +48,7 @@ def test_each_says_that_it_is_no_certificate_and_no_advice(name: str, tmp_path: 
     for line in framework_called(name).lines:
         assert f"{line.clause}: {line.title}" in text
         assert line.source in text
-    assert text.count("checked 2026-11-26") == 1 + len(framework_called(name).lines)
+    assert len(re.findall(r"checked 20\d\d-", text)) == 1 + len(framework_called(name).lines)
     assert "MORE THAN A YEAR" not in text
 
 
