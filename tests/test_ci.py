@@ -364,6 +364,32 @@ def test_file_names_are_no_lines(runner: Runner, forge: str) -> None:
     assert len(list(runs.glob("2*"))) == 1
 
 
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_what_has_to_be_kept_is_not_removed(runner: Runner, forge: str) -> None:
+    """Until the day that its findings name, in their own member; a reply that quotes it is none."""
+    runs = runner.path / ".fairness" / "runs"
+    quoted = json.dumps({"reply": '"retain_until": "9999-01-01"'}, indent=1)
+    texts = {
+        "2000-01-01-001": json.dumps({"run": {"retain_until": "9999-01-01"}}, indent=1),
+        "2000-01-01-002": json.dumps({"run": {"retain_until": "2004-01-01"}}, indent=1),
+        "2000-01-01-003": quoted,
+        "2000-01-01-004": "{}",
+    }
+    for name, text in texts.items():
+        (runs / name).mkdir(parents=True)
+        (runs / name / "findings.json").write_text(text)
+    if forge == "github":
+        done = runner.step("Keep the last runs alone", {"keep": "1"})
+        assert "::notice::Run 2000-01-01-001 is to be kept until 9999-01-01" in done.stdout
+    else:
+        done = runner.job(".fairness", FAIRNESS_KEEP="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = {"2000-01-01-001"}
+    if forge == "github":
+        kept.add("2000-01-01-004")  # the newest, which is no run of the job's own
+    assert {name for name in texts if (runs / name).exists()} == kept
+
+
 def test_a_pull_request_from_one_push_to_the_next(runner: Runner) -> None:
     """The run is kept with its reports; the next says what is new, at the test and in the one
     comment; a fork judges the recorded run.

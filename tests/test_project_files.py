@@ -70,6 +70,7 @@ def test_workflows_name_environments_that_there_are() -> None:
         for listed in re.findall(r"\benv: \[(.*)\]", text):
             named.update(listed.split(", "))
     assert named >= {"tests", "lowest", "docs", "package", "workflows", "pytest-main"}
+    assert named >= {"linkcheck", "frameworks"}
     assert not [name for name in named if f"[testenv:{name}]" not in tox]
 
 

@@ -11,13 +11,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tools.docs_pictures import readme_picture
 
 from pytest_fairness.endpoints import create_endpoint, load_endpoints
-from tests.support.markdown import ROOT, blocks, message
+from pytest_fairness.runs.folder import run_folders
+from tests.support.markdown import ROOT, Block, blocks, message
 from tests.support.sessions import run_pytest
 from tests.test_examples import WHOLE
 
 README = ROOT / "README.md"
+PICTURE = ROOT / "docs" / "pictures" / "readme.svg"
 
 
 def page() -> str:
@@ -42,22 +45,32 @@ def session(folder: Path, *arguments: str) -> pytest.RunResult:
 
 
 def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
-    """The first block of Python, and nothing else, fails with exactly the sentence and table shown.
+    """The first block of Python, and nothing else, fails with exactly the sentence and table shown,
+    and its report has the picture.
 
-    ``UPDATE_DOCS=1`` writes what it prints now into the README.
+    ``UPDATE_DOCS=1`` writes what it prints now into the README, and draws the picture anew.
     """
-    example, shown = (
-        next(b for b in blocks(page()) if b.language == language) for language in ("python", "text")
-    )
+    example = next(block for block in blocks(page()) if block.language == "python")
+    assert len(list(filter(None, example.text.splitlines()))) == 10
     (tmp_path / "test_tone.py").write_text(example.text, encoding="utf-8")
     result = session(tmp_path)
     assert result.ret == 1, str(result.stdout)
     printed = message(str(result.stdout))
+    sentence = printed.partition("\n\n")[0] + "\n"
+    (run,) = run_folders(tmp_path / ".fairness" / "runs")
+    drawn = readme_picture(run)
     if os.environ.get("UPDATE_DOCS"):
-        start, end = shown.span
-        README.write_text(page()[:start] + printed + page()[end:], encoding="utf-8")
-        return
-    assert shown.text == printed
+        PICTURE.write_text(drawn, encoding="utf-8")
+        for number, text in ((1, printed), (0, sentence)):
+            start, end = _printed()[number].span
+            README.write_text(page()[:start] + text + page()[end:], encoding="utf-8")
+    assert [block.text for block in _printed()] == [sentence, printed]
+    assert PICTURE.read_text(encoding="utf-8") == drawn
+    assert f"/raw/main/{PICTURE.relative_to(ROOT).as_posix()})" in page()
+
+
+def _printed() -> list[Block]:
+    return [block for block in blocks(page()) if block.language == "text"]
 
 
 def test_without_a_bias_the_first_example_passes(tmp_path: Path) -> None:
@@ -94,7 +107,6 @@ def test_the_command_that_passes_the_tests_is_the_one_that_the_gate_runs() -> No
 
 OWN_SYSTEM = """
 import pytest
-import letters_app
 
 {block}
 
@@ -111,7 +123,7 @@ def test_any_callable_is_a_system(tmp_path: Path) -> None:
     (tmp_path / "letters_app.py").write_text(
         "def write_rejection(prompt):\n    return 'Dear applicant. ' + prompt\n", encoding="utf-8"
     )
-    source = OWN_SYSTEM.format(block=block_with("letters_app.write_rejection"))
+    source = OWN_SYSTEM.format(block=block_with('return "letters_app:write_rejection"'))
     (tmp_path / "test_own.py").write_text(source, encoding="utf-8")
     result = session(tmp_path)
     assert result.ret == 0, str(result.stdout)

@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 from pytest_fairness import plugin
+from pytest_fairness.analysis.frameworks import frameworks
 from pytest_fairness.cli import COMMANDS
 from pytest_fairness.pytest_layer import hookspecs
 from pytest_fairness.pytest_layer.options import OPTIONS
@@ -89,6 +90,15 @@ def test_every_definition_of_the_schema_is_there(pages: dict[str, str]) -> None:
     assert "`corrected_p_value`" in page
 
 
+def test_every_law_stands_with_its_sources(pages: dict[str, str]) -> None:
+    """So that the check of external links follows them, too."""
+    page = pages["frameworks"]
+    assert headings(page) == list(frameworks())
+    for framework in frameworks().values():
+        for source in (framework.source, *(line.source for line in framework.lines)):
+            assert f"]({source})" in page
+
+
 def test_every_public_name_is_documented(reference: ModuleType, pages: dict[str, str]) -> None:
     for module, names in reference.public_names().items():
         page = pages["api_" + module.replace(".", "_")]
@@ -97,7 +107,8 @@ def test_every_public_name_is_documented(reference: ModuleType, pages: dict[str,
 
 def test_links_of_the_reference_lead_somewhere(pages: dict[str, str]) -> None:
     for name, page in pages.items():
-        files = [link.partition("#")[0] for link in links(page)]
+        inside = [link for link in links(page) if not link.startswith("https://")]
+        files = [link.partition("#")[0] for link in inside]
         # The folder of the reference is there only once the site was built.
         places = [Path(os.path.normpath(DOCS / "reference" / file)) for file in files if file]
         assert not [place for place in places if not place.exists()], name

@@ -84,6 +84,12 @@ def drawn(
     return {f"{name}.svg": (one and standalone(one)) or "" for name, one in charts.items()}
 
 
+def readme_picture(run: Path) -> str:
+    """The groups of the first finding of *run*, for the README."""
+    results = read_results(run)
+    return standalone(group_chart(results.findings[0], JudgedTables(run).of(results, 0)))
+
+
 def photograph(report: Path, folder: Path) -> None:
     """Photographs of the first card of *report*, as wide as a desk's screen and as a phone's."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")

@@ -20,8 +20,10 @@ from typing import Any
 import pytest
 
 from pytest_fairness import cli, plugin
+from pytest_fairness.analysis.frameworks import frameworks
 from pytest_fairness.pytest_layer import hookspecs, markers
 from pytest_fairness.pytest_layer.options import OPTIONS, Option
+from pytest_fairness.reports.framework_page import DISCLAIMER
 
 DOCS = Path(__file__).parents[1]
 #: The pages that say what the arguments of a marker mean.
@@ -335,6 +337,32 @@ def _codes(page: str) -> dict[int, str]:
     }
 
 
+# ---------------------------------------------------------------- laws and standards
+
+
+def framework_page() -> str:
+    """Every clause that ``audit --framework`` knows, with where it was read, and when: the links are
+    checked with those of the other pages.
+    """
+    lines = ["# Laws and standards", "", DISCLAIMER, ""]
+    lines += [
+        "`pytest-fairness audit --framework NAME` sets a run against one of them "
+        "([Evidence for an auditor](../audit.md)).",
+        "",
+    ]
+    head = ("clause", "in our words", "answered by", "strength", "read")
+    for name, framework in frameworks().items():
+        rule = f"[{framework.rule}]({framework.source})"
+        lines += [f"## `{name}`", ""]
+        lines += [f"{rule}, read on {framework.checked_on}. Applies: {framework.applies}.", ""]
+        rows = []
+        for clause in framework.lines:
+            read = f"[{clause.checked_on}]({clause.source})"
+            rows.append((clause.clause, clause.title, clause.artefact, clause.strength, read))
+        lines += [table(head, rows)]
+    return "\n".join(lines)
+
+
 # ---------------------------------------------------------------- findings.json
 
 
@@ -469,6 +497,7 @@ def pages() -> dict[str, str]:
         "hooks": hook_page(),
         "exit_codes": exit_codes(),
         "findings_schema": findings_schema(),
+        "frameworks": framework_page(),
     }
     for module, names in public_names().items():
         made["api_" + module.replace(".", "_")] = api_page(module, names)

@@ -60,6 +60,7 @@ class Settings(Policy, ApprovalPolicy):
     progress: str
     notify: str
     github: str
+    retain_years: int | None = None
     merged: Path | None = None
 
     @property

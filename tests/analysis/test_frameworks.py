@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from tools.stale_frameworks import stale
 
 from pytest_fairness.analysis.controls import CONTROLS
 from pytest_fairness.analysis.frameworks import (
@@ -75,3 +76,14 @@ def test_what_was_read_more_than_a_year_ago_is_old() -> None:
     read = datetime.date(2026, 2, 28)
     assert not is_old(read, datetime.date(2027, 2, 28))
     assert is_old(read, datetime.date(2027, 3, 1))
+
+
+def test_the_weekly_workflow_names_rules_and_lines_that_are_old() -> None:
+    """A day after the year both are; what was read again is not."""
+    fresh = LINE.replace("Art. 1", "Art. 2").replace("checked_on = 2026", "checked_on = 2027")
+    every = parse_frameworks(f"{HEAD}lines = [{{ {LINE} }}, {{ {fresh} }}]\n", "x.toml")
+    assert stale(every, datetime.date(2027, 2, 28)) == []
+    assert stale(every, datetime.date(2027, 3, 1)) == [
+        "a, the rule: read on 2026-02-28, read it again: https://example.org",
+        "a, Art. 1: read on 2026-02-28, read it again: https://example.org/1",
+    ]

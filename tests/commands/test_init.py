@@ -125,18 +125,53 @@ def test_a_function(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "letters.py").write_text(
         "def write(prompt):\n    return 'An excellent, wonderful person.'\n"
     )
-    (tmp_path / "conftest.py").write_text("")  # as in a project whose modules can be imported
     code, out, _ = cli("init", "--function", "letters:write", "--no-workflow")
-    assert (code, out.splitlines()[-1]) == (0, "run it with: pytest tests/test_fairness.py")
+    assert (code, out.splitlines()[-2:]) == (
+        0,
+        [
+            "run it with: pytest tests/test_fairness.py",
+            "next: put prompts that it gets in practice into tests/test_fairness.py",
+        ],
+    )
     assert 'return "letters:write"' in (tmp_path / WRITTEN[0]).read_text()
     assert not (tmp_path / ".github").exists()
     code, out, _ = cli("init", "--function", "letters:write", "--force", "--run")
-    assert "fairness: " in out
+    assert "fairness: 2 findings" in out
     (*_, step) = yaml.safe_load((tmp_path / WRITTEN[2]).read_text())["jobs"]["fairness"]["steps"]
     assert "env" not in step
     assert cli("init", "--function", "letters.write", "--force")[0] == 2
     code, out, _ = cli("init", "--function", "letters:nothing", "--force", "--run")
     assert code == 1
+
+
+def test_entries_that_are_there_are_kept_for_a_function(cli: Cli, tmp_path: Path) -> None:
+    """Even with --force: it is none of them."""
+    (tmp_path / "endpoints.yaml").write_text(ENTRY)
+    code, out, _ = cli("init", "--function", "letters:write", "--force")
+    assert (code, "wrote endpoints.yaml" in out) == (0, False)
+    assert (tmp_path / "endpoints.yaml").read_text() == ENTRY
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "installed"),
+    [
+        (None, "", "pytest-fairness"),
+        ("requirements.txt", "requests\n", "-r requirements.txt pytest-fairness"),
+        ("pyproject.toml", "[tool.pytest]\n", "pytest-fairness"),
+        ("pyproject.toml", '[project]\nname = "x"\n', ". pytest-fairness"),
+        ("setup.py", "", ". pytest-fairness"),
+    ],
+)
+def test_a_job_installs_what_can_be_installed(
+    cli: Cli, tmp_path: Path, file: str | None, text: str, installed: str
+) -> None:
+    if file is not None:
+        (tmp_path / file).write_text(text)
+    assert cli("init", "--function", "letters:write")[0] == 0
+    workflow = (tmp_path / WRITTEN[2]).read_text()
+    steps = yaml.safe_load(workflow)["jobs"]["fairness"]["steps"]
+    assert f"pip install {installed}" in [step.get("run") for step in steps]
+    assert "entry of endpoints.yaml" not in workflow
 
 
 def test_where_it_cannot_be(cli: Cli, tmp_path: Path) -> None:

@@ -35,7 +35,10 @@ Artefact: TypeAlias = Literal[
 
 
 class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One clause: the artefact of a run that answers it, and how strong that evidence is."""
+    """One clause: the artefact of a run that answers it, and how strong that evidence is.
+
+    ``years``: for how many it wants records kept.
+    """
 
     clause: Text
     title: Text
@@ -43,6 +46,7 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strength: Strength
     source: Address
     checked_on: datetime.date
+    years: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Framework(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

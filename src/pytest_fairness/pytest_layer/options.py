@@ -290,6 +290,13 @@ OPTIONS = (
         "tests that share fairness_session_alpha; by default those collected that ask for trials",
     ),
     Option(
+        "retain_years",
+        _positive,
+        None,
+        "ini",
+        "years for which runs and their bundles are to be kept, from the day on which a run began",
+    ),
+    Option(
         "github",
         _one_of("auto", "off"),
         "auto",

@@ -495,10 +495,13 @@ class FairnessSession:
             # The tests have been judged and their replies are on disk; say what is missing, and do
             # not end green.
             self._end.trouble = str(error)
+            if self.worker is not None:
+                config: Any = self.config
+                config.workeroutput[xdist.TROUBLE] = str(error)
 
     def _close(self) -> None:
-        """Close what is open. Raises StoreError where the folder of the run has gone: it must not
-        be made anew, empty.
+        """Close what is open. Raises StoreError where the folder of the run has gone, which must not
+        be made anew, empty; and where a worker could not write all that it had asked.
         """
         if "trial_source" in self.__dict__:
             self.trial_source.close()
@@ -508,6 +511,8 @@ class FairnessSession:
         controller.close()
         if controller.folder is not None and not controller.folder.exists():
             raise removed(controller.folder)
+        if controller.trouble is not None:
+            raise StoreError(controller.trouble)
 
     def _write_reports(self, exitstatus: int) -> None:
         """Write the reports of the run, and those for the job that it runs in."""

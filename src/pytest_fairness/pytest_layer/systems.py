@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
 from typing import Any
 
@@ -47,8 +48,17 @@ class Systems:
             if named:
                 self._named[system] = self._listed(system)
             else:
-                self._named[system] = callable_endpoint(system)
+                self._named[system] = self._imported(system)
         return self._named[system]
+
+    def _imported(self, path: str) -> Endpoint:
+        """The function at the import *path*. Raises UsageError."""
+        # As ``python -m pytest`` has it, so that a project needs no installation; last, so that it
+        # hides nothing, and for good, as a function may import when it is called.
+        root = str(self._context.root)
+        if root not in sys.path:
+            sys.path.append(root)
+        return callable_endpoint(path)
 
     def configured(self, name: str | None = None) -> Endpoint:
         """The endpoint that the settings name; of several, *name*. Raises UsageError."""

@@ -32,6 +32,8 @@ SETTINGS, ARGUMENTS, TOKEN, STARTED = (
     "fairness_started",
 )
 REFUSAL, PROCESS = "fairness_refusal", "fairness_controller"
+#: What ``workeroutput`` has of ours: why a worker could not write all that it had asked.
+TROUBLE = "fairness_trouble"
 #: Exit statuses of sessions that came to their end.
 _WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -51,6 +53,8 @@ class Controller:
         self.folder: Path | None = None
         #: Whether the session ends early, and its workers may still write.
         self.ended = False
+        #: Why a worker could not write all that it had asked; None where each could.
+        self.trouble: str | None = None
         self._watching: Watching | None = None
         self._announced = False
 
@@ -97,6 +101,12 @@ class Controller:
                 for line in store.manifest().get("announced", ()):
                     terminal.write(f"{line}\n")
                     self._announced = True
+
+    @pytest.hookimpl
+    def pytest_testnodedown(self, node: Any) -> None:
+        # A worker that died has no output: its tests are missing then.
+        output = getattr(node, "workeroutput", None) or {}
+        self.trouble = self.trouble or output.get(TROUBLE)
 
     def pytest_keyboard_interrupt(self) -> None:
         self.end()  # before anything else is done about it: workers go on asking until they are halted

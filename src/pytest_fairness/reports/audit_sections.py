@@ -151,6 +151,7 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         "Models that answered",
         "Trials",
         "Git commit",
+        "Keep until",
         "Versions",
     )
     links = {name: "" if set(name) & set("*/") else name for name in there}

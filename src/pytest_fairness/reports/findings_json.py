@@ -30,6 +30,7 @@ from pytest_fairness.model import (
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.manifest import NAME as MANIFEST
+from pytest_fairness.runs.manifest import retain_until
 from pytest_fairness.runs.totals import RunTotals, money
 from pytest_fairness.scorers.reading_turn import READING
 
@@ -447,6 +448,9 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     notes = [*(manifest.get("notes") or ()), *totals.notes()]
     if notes:
         facts["notes"] = notes
+    kept = retain_until(manifest)
+    if kept is not None:
+        facts["retain_until"] = kept.isoformat()
     simulated = any(entry.get("simulated") for entry in endpoints)
     return {
         **facts,

@@ -19,7 +19,7 @@ from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.overview import banners, counted_findings, failures_without_finding
 from pytest_fairness.reports.sections import Page, Printed, Section, facts
 from pytest_fairness.runs.folder import run_folders
-from pytest_fairness.runs.manifest import anchors_of, read_manifest
+from pytest_fairness.runs.manifest import anchors_of, day_of, read_manifest, years_after
 
 DISCLAIMER = (
     "Evidence, not certification; no legal advice. It shows what this run measured and recorded. "
@@ -55,7 +55,7 @@ def framework_page(
 
 
 def _section(line: Clause, results: RunResults, run_dir: Path, today: datetime.date) -> Section:
-    answer = ARTEFACTS[line.artefact](results, run_dir)
+    answer = _kept_long_enough(line, results, ARTEFACTS[line.artefact](results, run_dir))
     strength: str = line.strength
     if results.simulated:
         strength = "context, for a simulated endpoint is no system"
@@ -178,10 +178,26 @@ def _alternatives(results: RunResults, _: Path) -> Answer:
 
 
 def _retention(results: RunResults, _: Path) -> Answer:
-    version = ""
+    here = []
+    lacks = ""
     if results.run.get("versions"):
-        version = "manifest.json: versions of everything"
-    return Answer(version, "a date until which it is kept: keep the bundle, and note that date")
+        here.append("manifest.json: versions of everything")
+    if kept := results.run.get("retain_until"):
+        here.append(f"findings.json, index.html: to be kept until {kept}")
+    else:
+        lacks = "a day until which it is kept: fairness_retain_years in pytest's settings"
+    return Answer("; ".join(here), lacks)
+
+
+def _kept_long_enough(line: Clause, results: RunResults, answer: Answer) -> Answer:
+    """*answer*, which lacks something where the run is kept for fewer years than *line* says."""
+    kept = results.run.get("retain_until")
+    if line.years is None or kept is None:
+        return answer
+    least = years_after(day_of(str(results.run["started"])), line.years)
+    if datetime.date.fromisoformat(kept) >= least:
+        return answer
+    return answer._replace(lacks=f"days until {least}: fairness_retain_years = {line.years}")
 
 
 ARTEFACTS: Mapping[Artefact, Callable[[RunResults, Path], Answer]] = {

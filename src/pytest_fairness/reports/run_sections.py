@@ -57,6 +57,7 @@ def run_facts(results: RunResults) -> dict[str, object]:
         "Cost": formatting.cost_line(run),
         "Seed": run.get("seed"),
         "Git commit": run.get("git_commit"),
+        "Keep until": run.get("retain_until"),
         "Versions": _listed(run.get("versions")),
         "Settings": _listed(run.get("parameters")),
     }

@@ -4,6 +4,7 @@ whole.
 
 from __future__ import annotations
 
+import datetime
 import importlib.metadata
 import json
 import platform
@@ -54,6 +55,31 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             "a new run (pytest-fairness salvage), or start one without it"
         ) from error
     return manifest
+
+
+def years_after(day: datetime.date, years: int) -> datetime.date:
+    """The same day so many *years* later; 1 March where that year has no 29 February."""
+    try:
+        return day.replace(year=day.year + years)
+    except ValueError:
+        return datetime.date(day.year + years, 3, 1)
+
+
+def retain_until(manifest: Mapping[str, Any]) -> datetime.date | None:
+    """The day until which the run is to be kept, the latest that one of its sessions came to; None
+    where the project says none.
+    """
+    days = []
+    for facts in (manifest, *(manifest.get("resumed") or ())):
+        years = (facts.get("settings") or {}).get("retain_years")
+        if years is not None:
+            days.append(years_after(day_of(facts["started"]), years))
+    return max(days, default=None)
+
+
+def day_of(time: str) -> datetime.date:
+    """The day of a *time* as a manifest has it."""
+    return datetime.date.fromisoformat(time[:10])
 
 
 def anchors_of(manifest: Mapping[str, Any]) -> dict[str, Anchor]:
