@@ -132,6 +132,16 @@ def test_strata_of_several_columns_and_a_block() -> None:
     assert within.sentence.startswith("Within strata of income, branch: ")
 
 
+def test_labels_with_commas_are_no_other_stratum() -> None:
+    """``a, b`` with ``c`` is not ``a`` with ``b, c``: nobody there is compared with the others."""
+    table = people(4)
+    first = table["group"] == "a"
+    table["grade"] = np.where(first, "a, b", "a")
+    table["branch"] = np.where(first, "c", "b, c")
+    with pytest.raises(FrameError, match="no stratum of grade, branch holds two groups"):
+        analyze_within(table, "granted", "group", within=["grade", "branch"], cluster=None)
+
+
 def test_rows_with_nobody_to_be_compared_with_are_told() -> None:
     table = admissions()
     alone = (table["department"] == "F") & (table["gender"] == "female")

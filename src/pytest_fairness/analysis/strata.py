@@ -6,7 +6,7 @@ See ``docs/decisions/0251-strata-beside-the-plain-figure.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,12 +73,10 @@ def analyze_within(
         _refuse_missing(frame, column)
     given = {**arguments, "cluster": cluster, "alpha": alpha / 2}
     plain = analyze_disparity(frame, outcome, by, block=block, **given)
-    strata = [_labels(frame, column, bins) for column in columns]
-    columns_of_strata = columns
+    strata = {column: _labels(frame, column, bins) for column in columns}
     if block is not None:
-        strata.append(column_of(frame, block, "block").astype(str))
-        columns_of_strata = (*columns, block)
-    name = " × ".join(columns_of_strata)
+        strata[block] = column_of(frame, block, "block")
+    name = " × ".join(strata)
     stratified = frame.assign(**{name: _joined(strata)})
     alone = _share_alone(stratified, name, classes)
     if alone == 1:
@@ -157,15 +155,20 @@ def _is_binned(frame: pd.DataFrame, column: str, bins: int) -> bool:
 
 
 def _labels(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
-    """Return the stratum of each row in *column*, as text."""
-    if not _is_binned(frame, column, bins):
-        return frame[column].astype(str)
-    return _edges(frame, column, bins).astype(str)
+    """Return the stratum of each row in *column*: its value, or the bin of a number, as text."""
+    if _is_binned(frame, column, bins):
+        return _edges(frame, column, bins).astype(str)
+    return frame[column]
 
 
-def _joined(strata: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
-    """Return what each row is called by all *strata*."""
-    joined, *further = strata
+def _joined(strata: Mapping[str, pd.Series[Any]]) -> pd.Series[Any]:
+    """Return what each row is called by all *strata*: ``income=high, branch=north``; by a single
+    one, its value.
+    """
+    if len(strata) == 1:
+        return next(iter(strata.values()))
+    named = [f"{column}=" + labels.astype(str) for column, labels in strata.items()]
+    joined, *further = named
     for labels in further:
         joined = joined + ", " + labels
     return joined
@@ -199,7 +202,7 @@ def _share_alone(frame: pd.DataFrame, stratum: str, classes: Sequence[str]) -> f
     weight = pd.Series(1.0, index=frame.index)
     if ROWS in frame.columns:
         weight = frame[ROWS].astype(float)
-    groups = frame[list(classes)].astype(str).agg(" × ".join, axis=1)
+    groups = frame.groupby(list(classes), dropna=False, sort=False).ngroup()
     alone = groups.groupby(frame[stratum]).transform("nunique") == 1
     return float(weight[alone].sum() / weight.sum())
 
