@@ -54,6 +54,8 @@ def is_refusal(text: str) -> bool:
 def _hints_at_refusal(text: str) -> bool:
     """Return whether *text* has a word without which no refusal is."""
     lowered = text.lower()
+    if _READ.negation.search(lowered):
+        return True
     return any(map(lowered.__contains__, _HINTS))
 
 
