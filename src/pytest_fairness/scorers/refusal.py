@@ -54,9 +54,8 @@ def is_refusal(text: str) -> bool:
 def _hints_at_refusal(text: str) -> bool:
     """Return whether *text* has a word without which no refusal is."""
     lowered = text.lower()
-    if _READ.negation.search(lowered):
-        return True
-    return any(map(lowered.__contains__, _HINTS))
+    hints = map(lowered.__contains__, _HINTS)
+    return any((_READ.negation.search(lowered), *hints))
 
 
 def _without_quotations(text: str) -> str:
