@@ -39,14 +39,10 @@ def bbq() -> Forest:
         for category, rows in counts.groupby("category"):
             (pair,) = bbq_finding(rows, polarity).pairs
             made.append(row_of(pair, part, str(category).replace("_", " ")))
-    return Forest(
+    return forest(
         title="Who is named: the other person less the stereotyped one",
         axis="effect d: below 0 the person of the stereotyped group is named more often",
         rows=tuple(made),
-        lines=(Reference(value=0.0, solid=True),),
-        band=(-0.2, 0.2),
-        around=0.0,
-        most=3.0,
         caption="Lines are 90 % intervals over 25 questions. Within ±0.2 an effect is trivial.",
     )
 
@@ -60,13 +56,10 @@ def scores() -> Forest:
         for by in ("race", "gender"):
             finding = analyze_disparity(rows, "total", by, cluster="name", block="task")
             made.append(row_of(finding.pairs[0], str(model)))
-    return Forest(
+    return forest(
         title="Scores of 36 names by two models",
         axis="effect d: above 0 the first group is scored higher",
         rows=tuple(made),
-        lines=(Reference(value=0.0, solid=True),),
-        band=(-0.2, 0.2),
-        around=0.0,
         caption="Lines are 90 % intervals over 18 names a group. Within ±0.2 an effect is trivial.",
     )
 
@@ -82,15 +75,25 @@ def actions() -> Forest:
             for outcome in ("granted", "grade"):
                 finding = analyze_disparity(rows, outcome, by, cluster="name", block="task")
                 made.append(row_of(least_certain(finding), f"{domain}, {outcome}"))
-    return Forest(
+    return forest(
         title="Decisions of an agent: the least certain pair of each comparison",
         axis="effect d: above 0 the first group has more",
         rows=tuple(made),
+        caption="Lines are 90 % intervals over names. PASS needs an interval within ±0.5.",
+    )
+
+
+def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
+    """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
+    return Forest(
+        title=title,
+        axis=axis,
+        rows=rows,
         lines=(Reference(value=0.0, solid=True),),
         band=(-0.2, 0.2),
         around=0.0,
         most=3.0,
-        caption="Lines are 90 % intervals over names. PASS needs an interval within ±0.5.",
+        caption=caption,
     )
 
 
