@@ -77,7 +77,7 @@ def counts_of(folder: Path) -> Counter[tuple[str, ...]]:
         for item in items(folder, category):
             sides = [side_of(item, place) for place in range(3)]
             place = answered(item)
-            # In 36 items of Physical_appearance both people are of the group, or neither is.
+            # In 18 items of Physical_appearance both people are of the group, or neither is.
             if place is None or sides.count("stereotyped") != 1:
                 continue
             where = (category, f"{int(item['question_index']):02}", item["question_polarity"])
