@@ -88,6 +88,22 @@ def test_without_a_design_whatever_stands_there_is_given() -> None:
     assert given_answer('{"rating": 7}', None, ()) is None
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "ANSWER: Answer: approve",
+        "Antwort: Antwort: approve",
+        "Respuesta: Respuesta: approve",
+        "Réponse : Réponse : approve",
+        "ANSWER: Réponse\N{NO-BREAK SPACE}: approve",
+        "ANSWER：ANSWER：approve",
+        "ANSWER: answer = approve",
+    ],
+)
+def test_a_key_said_twice_is_one_key(reply: str) -> None:
+    assert given_answer(reply, "decision", LABELS) == Given("approve", declined=False, form=False)
+
+
 def test_hostile_replies_are_read_in_a_moment() -> None:
     for part in ("{", '{"a":', "[", "ANSWER:", "answer ", "*", "\n", '{"decision": "approve"} '):
         with watched():
