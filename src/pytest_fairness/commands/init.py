@@ -60,7 +60,7 @@ endpoints:
 
   # - name: "claude-sonnet"
   #   type: "anthropic"
-  #   model: "claude-sonnet-4-5-20250929"
+  #   model: "claude-sonnet-5-5"
   #   base_url: "https://api.anthropic.com"
   #   api_key_env: "ANTHROPIC_API_KEY"
   #   default_temperature: 1.0
