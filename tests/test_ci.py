@@ -294,7 +294,8 @@ def test_what_runs_the_tests_of_a_fork_with_secrets_is_refused(runner: Runner) -
     ]
     for text in texts:
         without = re.findall(
-            r"uses: actions/checkout@\S+(?: # v\S+)?\n\s+with:\s+\{?persist-credentials: false", text
+            r"uses: actions/checkout@\S+(?: # v\S+)?\n\s+with:\s+\{?persist-credentials: false",
+            text,
         )
         assert len(without) == text.count("uses: actions/checkout@") > 0
 
