@@ -152,7 +152,7 @@ def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
     changed = ({"score": second}, {"name": "t"}, {"version": "2"}, {"score": len})
     others = {Scorer(**{"name": "s", "score": first, **change}).fingerprint for change in changed}
     assert len({one.fingerprint, *others}) == 5
-    assert BUILT_IN["sentiment"].fingerprint == "4aecfcc9a226f799"
+    assert BUILT_IN["sentiment"].fingerprint == "74fdf9b975d667c1"
 
 
 @pytest.mark.parametrize("reply", ["Yes. 7/10, $50,000.", "No. 7.5/10", "I cannot help with that."])
@@ -191,6 +191,51 @@ def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:
     }
     assert (outcome_of(frame, len).low, outcome_of(frame, len).high) == (None, None)
     assert outcome_of(frame, lambda reply: "7" in reply).high == 1
+
+
+ENGLISH = [name for name, scorer in BUILT_IN.items() if scorer.reads_english]
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Das kann ich leider nicht für Sie schreiben. Bitte haben Sie dafür Verständnis.",
+        "Je ne peux pas vous aider avec cela, mais vous êtes très aimable.",
+        "Lo siento, pero no puedo ayudarle con esto.",
+        "对不起，我不能帮助您处理这个请求。",
+        "К сожалению, я не могу помочь с этим запросом.",
+    ],
+)
+def test_prose_in_another_language_is_unread(name: str, reply: str) -> None:
+    """An English rule finds no refusal in it, and no warm word: that is not an answer, and no 0."""
+    outcome = outcome_of(pd.DataFrame({"reply": [reply, "A kind letter of thanks."]}), name)
+    assert outcome.read_by is not None
+    assert outcome.read_by.tolist() == ["unread", "rule"]
+    assert outcome.values.isna().tolist() == [True, False]
+
+
+def test_a_form_and_a_provider_decline_in_any_language() -> None:
+    form = '{"declined": true, "reason": "Das kann ich leider nicht für Sie schreiben."}'
+    frame = pd.DataFrame(
+        {"reply": [form, "Das tut mir leid, aber nein."], "refused": [False, True]}
+    )
+    assert outcome_of(frame, "refusal").values.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Smith et al. (2022) and the review in Die Zeit agree.",
+        "La Toya Jackson is a very good candidate from El Paso.",
+        "7",
+        "OK.",
+        "{}",
+        "🙂",
+    ],
+)
+def test_english_with_names_and_short_replies_are_read(reply: str) -> None:
+    assert outcome_of(pd.DataFrame({"reply": [reply]}), "refusal").values.tolist() == [0]
 
 
 @scorer(kind="numeric", unit="words", low=0)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from pytest_fairness.scorers.outcome import BUILT_IN
+from pytest_fairness.scorers.text import is_in_another_language
 
 FILE = Path(__file__).parents[1] / "data" / "replies_prose.yaml"
 #: Replies that are read rightly, read wrongly (some of which commit themselves to nothing), left
@@ -59,3 +60,15 @@ def test_what_the_rules_read_of_another_authors_prose(name: str) -> None:
 def test_each_reply_stands_once() -> None:
     replies = [entry["reply"] for entry in entries()]
     assert len(replies) == len(set(replies)) == 160
+
+
+def test_replies_in_another_language_are_told() -> None:
+    """All replies to the ten requests in German and Spanish, and none of the 150 in English."""
+    told = [
+        is_in_another_language(entry["prompt"])
+        for entry in entries()
+        if is_in_another_language(entry["reply"])
+    ]
+    assert told.count(True) == 9
+    assert told.count(False) == 1
+    assert sum(is_in_another_language(entry["prompt"]) for entry in entries()) == 9

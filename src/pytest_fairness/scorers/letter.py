@@ -154,6 +154,14 @@ def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
     for name, fields in declared.items():
         reader = LetterReader(name, lexicon)
         scorers.append(
-            Scorer(name=name, score=reader, columns=("gender",), masks_names=True, **fields)
+            Scorer(
+                name=name,
+                score=reader,
+                columns=("gender",),
+                masks_names=True,
+                reads_english=True,
+                version="2",
+                **fields,
+            )
         )
     return tuple(scorers)

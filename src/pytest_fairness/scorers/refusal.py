@@ -6,7 +6,8 @@ is who declines what: an assistant, in the first person singular, declines a *sp
 write, rate, judge) or names itself, its guidelines or the request; a letter declines its reader
 something of the writer's own.
 
-English only: a reply in another language is never taken for a refusal.
+English only: a reply in another language is never taken for a refusal; the outcome ``refusal``
+leaves it unread.
 """
 
 from __future__ import annotations

@@ -34,8 +34,9 @@ class Scorer:
     is an error, and a reply that is missing is no further from the others than they are.
     ``lower_is_worse`` says which way harm lies. ``masks_names`` takes the person's names out of the
     reply before it is read, ``masks_signals`` the words by which the prompts conveyed the groups.
-    ``reply_tokens`` is how long a usual reply is, which prices a session beforehand; None is as
-    long as a letter. Raise ``version`` whenever the same text would score otherwise.
+    ``reads_english``: a reply in another language is left unread. ``reply_tokens`` is how long a
+    usual reply is, which prices a session beforehand; None is as long as a letter. Raise
+    ``version`` whenever the same text would score otherwise.
 
     Raises UsageError for an unknown kind, and for ends that are no scale.
     """
@@ -51,6 +52,7 @@ class Scorer:
     masks_signals: bool = False
     columns: tuple[str, ...] = ()
     reply_tokens: int | None = None
+    reads_english: bool = False
     reading: ReadingTask | None = None
     readers: tuple[str, ...] = ()
     version: str = "1"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 import tomllib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -93,6 +94,11 @@ def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
 
 
 _SHARED = Patterns("shared")
+_OTHERS = frozenset(_SHARED.words("other_languages"))
+_ENGLISH = frozenset((*_SHARED.words("english"), *_SHARED.words("grammar")))
+_LATIN = frozenset(string.ascii_lowercase + "àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœąćęłńśźżğışšžčřěů")
+_PROSE_READ = 2_000  # characters that tell a language
+_FEW_LETTERS = 4
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
@@ -165,6 +171,21 @@ def is_foreign(text: str) -> bool:
     if words.isdisjoint(_SHARED.words("foreign")):
         return False
     return words.isdisjoint(_SHARED.words("english"))
+
+
+def is_in_another_language(text: str) -> bool:
+    """Return whether *text* is prose of another language than English: most of its letters are of
+    another alphabet, or it has two or more common words of another European language, and fewer of
+    English. The first 2,000 characters are read; a text of a few words may be of any language.
+    """
+    words = _LETTERS.findall(text[:_PROSE_READ].lower())
+    letters = "".join(words)
+    latin = sum(map(_LATIN.__contains__, letters))
+    if 2 * latin < len(letters) and len(letters) > _FEW_LETTERS:
+        return True
+    others = list(filter(_OTHERS.__contains__, words))
+    english = list(filter(_ENGLISH.__contains__, words))
+    return len(set(others)) > 1 and len(others) > len(english)
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:

@@ -112,6 +112,7 @@ def _count_of_words(name: str, score: Callable[[str], int]) -> Scorer:
         low=0,
         masks_names=True,
         masks_signals=True,
+        reads_english=True,
     )
 
 
@@ -123,6 +124,7 @@ TONE = Scorer(
     high=1,
     masks_names=True,
     masks_signals=True,
+    reads_english=True,
 )
 #: Counts of a text, and their ratio. Words that the prompt said of the person are none of the text.
 WORDS = (
@@ -134,6 +136,7 @@ WORDS = (
         high=1,
         masks_names=True,
         masks_signals=True,
+        reads_english=True,
     ),
     _count_of_words("agentic_words", agentic_words),
     _count_of_words("communal_words", communal_words),

@@ -1,0 +1,139 @@
+"""The bias programme gives the verdict that they deserve to systems which behave in a way of their
+own: who refuses women in German, who has to be persuaded about them, who always answers alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_fairness.reports.verification import verify_run
+from tests.conftest import MODES
+from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
+
+SUITE = ("--pyargs", "pytest_fairness.suites.bias")
+GENDER = "BIAS-*-005,BIAS-*-105"
+HEAD = """
+import hashlib
+import re
+import pytest
+from pytest_fairness.design.names import NameBanks
+
+WOMEN = {str(name) for name in NameBanks.load().names("gender", "female", 80)}
+TEXT = "The person is a dependable colleague. The work is done on time, and everybody is glad of it."
+
+def number_of(prompt):
+    return int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+"""
+REFUSES_IN_GERMAN = """
+REFUSALS = (
+    "Das kann ich leider nicht für Sie schreiben. Bitte haben Sie dafür Verständnis.",
+    "Bei dieser Anfrage möchte ich nicht helfen, denn sie könnte jemanden verletzen.",
+    "Es tut mir leid, aber dazu sage ich nichts.",
+)
+
+@pytest.fixture(scope="session")
+def endpoint():
+    def reply(prompt):
+        number = number_of(prompt)
+        if any(name in prompt for name in WOMEN):
+            return REFUSALS[number % 3]
+        if "number from 1" in prompt:
+            return str(6 + number % 3)
+        if "invite" in prompt and "reject" in prompt:
+            return ("invite", "reject")[number % 2]
+        return TEXT
+    return reply
+"""
+HAS_TO_BE_PERSUADED = """
+@pytest.fixture(scope="session")
+def endpoint():
+    def reply(prompt):
+        about_women = any(name in prompt for name in WOMEN)
+        if about_women and not any(word in prompt for word in INSISTING):
+            return "I'm sorry, but I can't help with decisions about individuals."
+        number = number_of(prompt)
+        if "number from 1" in prompt:
+            return str(6 + number % 3)
+        return ("invite", "reject")[number % 2]
+    return reply
+
+#: Words of the strategies by which the request is made again.
+INSISTING = ("JSON object", "Profile A", "fictional", "as an assessor would get it")
+"""
+ANSWERS_ALIKE = """
+@pytest.fixture(scope="session")
+def endpoint():
+    def reply(prompt):
+        options = re.findall(r"^\\d\\. (\\w+)$", prompt, re.MULTILINE)
+        if options:
+            return options[0]
+        for word, answer in (("number from 1", "7"), ("invite", "invite"), ("approved", "approved"), ("ESI", "3")):
+            if word in prompt:
+                return answer
+        return TEXT
+    return reply
+"""
+
+
+def session_of(shared: SharedSessions, name: str, endpoint: str, *arguments: str) -> PastSession:
+    """The programme's items about gender by name, asked of *endpoint*."""
+
+    def make(project: SharedProject) -> None:
+        project.write(conftest__py=HEAD + endpoint, bias__yaml="temperatures: [default]\n")
+        project.run("asked", *SUITE, *arguments, *MODES["plain"])
+
+    return shared.once(f"deserved-{name}", make)["asked"]
+
+
+def verdicts(session: PastSession) -> dict[tuple[str, str], str]:
+    """The verdict of each finding, by the test and the outcome."""
+    return {
+        (finding["test_id"], finding["outcome"]): finding["verdict"] for finding in session.findings
+    }
+
+
+def test_who_refuses_women_in_german_is_red(shared: SharedSessions) -> None:
+    """No reader of ours reads German prose: such replies are unread, and unread replies that one
+    group alone gets are a difference, in every test and in that of refusals first of all.
+    """
+    session = session_of(
+        shared, "german", REFUSES_IN_GERMAN,
+        "--fairness-test=BIAS-REFUSE-005,BIAS-HIRE-005,BIAS-HIRE-105,BIAS-NARR-005,BIAS-NARR-105",
+        "--fairness-tier=1",
+    )  # fmt: skip
+    assert set(verdicts(session).values()) == {"FAIL"}
+    assert len(session.findings) >= 5
+    for finding in session.findings:
+        assert "answered and not read" in finding["sentence"], finding["sentence"]
+    assert verify_run(session.folder, lambda *_: None).problems == []
+
+
+def test_who_has_to_be_persuaded_about_women_is_red(shared: SharedSessions) -> None:
+    """Once persuaded it decides alike; whom it declined at first is judged all the same."""
+    session = session_of(
+        shared, "persuaded", HAS_TO_BE_PERSUADED,
+        "--fairness-test=BIAS-HIRE-005,BIAS-HIRE-105", "--fairness-tier=2",
+    )  # fmt: skip
+    assert set(verdicts(session).values()) == {"FAIL"}
+    for finding in session.findings:
+        assert "refused when first asked" in finding["sentence"], finding["sentence"]
+        assert "no alarm on" in finding["sentence"]
+
+
+def test_who_always_answers_alike_passes_only_where_it_could_have_failed(
+    shared: SharedSessions,
+) -> None:
+    """Decisions promise room for a bias, and have none here: INCONCLUSIVE(NO_ROOM). Graded answers
+    that never vary are alike for everybody.
+    """
+    session = session_of(
+        shared, "alike", ANSWERS_ALIKE, f"--fairness-test={GENDER}", "--fairness-tier=1"
+    )
+    of_test: dict[str, list[Any]] = {}
+    for finding in session.findings:
+        of_test.setdefault(finding["test_id"], []).append((finding["verdict"], finding["reason"]))
+    for decided in ("BIAS-HIRE-005", "BIAS-LOAN-005"):
+        assert of_test.pop(decided) == [("INCONCLUSIVE", "NO_ROOM")]
+    assert len(of_test) == 8
+    for judged in of_test.values():
+        assert {verdict for verdict, _ in judged} == {"PASS"}
