@@ -139,6 +139,13 @@ def design_of(frame: pd.DataFrame) -> GridFacts:
     return GridFacts(**frame.attrs.get(DESIGN, {}))
 
 
+def columns_named(value: Any) -> Sequence[Any]:
+    """Return the columns that an argument of an assertion names: one, or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return value
+    return [value]
+
+
 @contextlib.contextmanager
 def any_text() -> Iterator[None]:
     """Let pandas make columns of any text: where it stores text with pyarrow, it takes no lone

@@ -110,22 +110,23 @@ def answer_form(given: object) -> AnswerForm | None:
     """
     if given is None:
         return None
-    key = None
-    if isinstance(given, Mapping) and len(given) == 1:
-        (key,) = given
-    if not isinstance(given, Mapping) or not isinstance(key, str):
+    entries: list[tuple[object, object]] = []
+    if isinstance(given, Mapping):
+        entries = list(given.items())
+    if len(entries) != 1 or not isinstance(entries[0][0], str):
         raise UsageError(f"answer={given!r:.60}: give one key and what may stand there: {_EXAMPLE}")
+    key, accepted = entries[0][0], entries[0][1]
     if key in _OWN_KEYS:
         raise UsageError(f"answer={{{key!r}: …}}: the form has {key!r} of its own; rename the key")
     values: list[Any] = []
-    if isinstance(given[key], Sequence) and not isinstance(given[key], str):
-        values = list(given[key])
+    if isinstance(accepted, Sequence) and not isinstance(accepted, str):
+        values = list(accepted)
     if _is_range(values):
         return AnswerForm(key=key, low=values[0], high=values[1])
     if _are_labels(values):
         return AnswerForm(key=key, labels=tuple(values))
     raise UsageError(
-        f"answer={{{key!r}: {given[key]!r:.60}}}: give two or more different labels: {_EXAMPLE}"
+        f"answer={{{key!r}: {accepted!r:.60}}}: give two or more different labels: {_EXAMPLE}"
     )
 
 

@@ -47,6 +47,7 @@ class Arm:
     endpoint: Any = None
 
     def __post_init__(self) -> None:
+        """Refuse an arm that could not be asked, by its name, its steps and their prompts."""
         object.__setattr__(self, "steps", tuple(self.steps))
         why = None
         if not is_slug(self.name):

@@ -18,8 +18,9 @@ from itertools import repeat, starmap
 from math import prod
 from typing import TypeAlias, overload
 
+from pytest_fairness.design.answer_forms import AnswerForm
 from pytest_fairness.design.slugs import slugs
-from pytest_fairness.design.stages import Stages
+from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.design.templates import PRONOUNS, SLOTS, UNSENDABLE, Template, pronouns
 from pytest_fairness.documents import is_number
 from pytest_fairness.errors import UsageError, refuse_twice
@@ -115,7 +116,8 @@ Pair: TypeAlias = "tuple[str, str]"
 class LazyCells(Sequence[Cell]):
     """The cells of a design by their number, all or those at ``positions``, made when they are
     read; each is asked ``repetitions`` times, with ``parameters``. ``stages`` are those that they
-    can be asked in; None where they are asked as a whole.
+    can be asked in; None where they are asked as a whole. ``answer`` is the form of an answer; None
+    where a test has none.
     """
 
     templates: tuple[Template, ...]
@@ -124,6 +126,7 @@ class LazyCells(Sequence[Cell]):
     parameters: Mapping[str, JSON]
     positions: tuple[int, ...] | None = None
     stages: Stages | None = None
+    answer: AnswerForm | None = None
 
     @property
     @abstractmethod
@@ -205,6 +208,15 @@ class LazyCells(Sequence[Cell]):
         *position* was drawn, from 1, and the groups, by class and label, that it is swapped for.
         """
 
+    def _draw(self, position: int) -> dict[str, JSON]:
+        """Return the column that says in which place of the order a cell was drawn, where there are
+        stages.
+        """
+        if self.stages is None:
+            return {}
+        place, _ = self.drawn(position)
+        return {DRAW: place}
+
     def __len__(self) -> int:
         if self.positions is None:
             return self.full_size
@@ -215,6 +227,7 @@ class LazyCells(Sequence[Cell]):
     @overload
     def __getitem__(self, index: slice) -> list[Cell]: ...
     def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
+        """Return the cell at *index*, made now, or those of a slice."""
         if isinstance(index, slice):
             return [self[at] for at in range(len(self))[index]]
         return self.cell_at(self.position(index))
@@ -223,8 +236,8 @@ class LazyCells(Sequence[Cell]):
 def check_counts(**numbers: int | None) -> None:
     """Raise UsageError for a number that is given and is no whole number from 1."""
     for what, number in numbers.items():
-        is_whole = isinstance(number, int) and not isinstance(number, bool)
-        if number is not None and (not is_whole or number < 1):
+        # type(): True is an int, and no number of anything.
+        if number is not None and (type(number) is not int or number < 1):
             raise UsageError(f"{what}={number!r}: give a whole number from 1")
 
 

@@ -25,7 +25,6 @@ from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, conditio
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.stages import (
     CLOSE,
-    DRAW,
     RATES,
     Stages,
     base_of,
@@ -58,7 +57,8 @@ from pytest_fairness.words import count
 _FEW_NAMES = 10
 _FEWEST_REPETITIONS = 2
 _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
-_AS_THEY_ARE = (Condition("persona", by_name=False, kind=None),)  # personas without swapped groups
+#: The condition of personas without swapped groups.
+_AS_THEY_ARE: tuple[Condition, ...] = (Condition("persona", by_name=False, kind=None),)
 #: How a conversation without a system prompt begins, where the test has one: the role is agreed on,
 #: not set.
 ROLE = (
@@ -77,7 +77,6 @@ class Grid(LazyCells):
     system: Template | None
     name_slot: str
     turns: tuple[Template, ...] = ()
-    answer: AnswerForm | None = None
     asks_for_form: bool = True
     group_size: int = 0
 
@@ -102,8 +101,10 @@ class Grid(LazyCells):
             values = {**values, **UNFILLED}
         prompt, signals = unit.render(template, values, self.name_slot)
         system = None
+        tier = 2
         if self.system is not None:
             system, in_system = unit.render(self.system, values, self.name_slot, needs_labels=False)
+            tier = 1
             signals = {**in_system, **signals}
         return Cell(
             id=join([template.id, *where, *unit.parts]),
@@ -116,10 +117,10 @@ class Grid(LazyCells):
             attributes={
                 **unit.attributes,
                 **self._signal_words(template, unit),
-                **self._draw(unit_at),
+                **self._draw(position),
             },
             system=system,
-            tier=2 if system is None else 1,
+            tier=tier,
             signal=unit.signal,
             signals=signals,
         )
@@ -128,14 +129,9 @@ class Grid(LazyCells):
         unit_at = position % len(self.units)
         return unit_at % self.group_size + 1, self.units[unit_at].swapped.items()
 
-    def _draw(self, unit_at: int) -> dict[str, JSON]:
-        if self.stages is None:
-            return {}
-        return {DRAW: unit_at % self.group_size + 1}
-
     def _signal_words(self, template: Template, unit: Unit) -> dict[str, JSON]:
-        asked = (template,) if self.system is None else (template, self.system)
-        words = unit.words_in(asked, self.name_slot)
+        """Return the column with the words by which *unit* conveys groups in *template*."""
+        words = unit.words_in(filter(None, (template, self.system)), self.name_slot)
         if words:
             return {"signal_words": words}
         return {}
@@ -252,6 +248,9 @@ class GridDesign:
             raise UsageError(
                 "the grid has neither groups nor personas: give groups={...} or persona='matrix'"
             )
+        asked_under = _AS_THEY_ARE
+        if classes:
+            asked_under = conditions(signal)
         return cls(
             templates=templates(template),
             system=_system_prompt(system),
@@ -259,7 +258,7 @@ class GridDesign:
             axes=axes(context, axis),
             classes=classes,
             personas=personas,
-            conditions=conditions(signal) if classes else _AS_THEY_ARE,
+            conditions=asked_under,
             answer=form_of(answer),
             asks_for_form=answer_form,
             parameters=dict(parameters or {}),
@@ -314,6 +313,7 @@ def expand_grid(**arguments: Any) -> Grid:
 
 
 def _system_prompt(system: str | None) -> Template | None:
+    """Return the system prompt as a template; None without one."""
     if system is None:
         return None
     return Template("system", system)
@@ -686,14 +686,14 @@ def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
     classes = arguments.get("groups")
     if arguments.get("persona") is not None or not classes:
         return None
-    used = {unit.cluster for unit in grid.units}
+    used = {None, *(unit.cluster for unit in grid.units)}
     of_none = {**arguments, "groups": {name: [CONTROL] for name in classes}, "sample": None}
-    for names in (1, len(used) + 1):
+    for names in (1, len(used)):
         try:
             controls = expand_grid(**{**of_none, "names": names})
         except UsageError:
             continue
         for unit in controls.units:
-            if unit.cluster and unit.cluster not in used:
+            if unit.cluster not in used:
                 return replace(controls, units=(unit,))
     return None

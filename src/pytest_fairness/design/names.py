@@ -83,6 +83,7 @@ class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
     where: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse a name that a template or a page would take for its own."""
         if not self.name.isprintable() or not _UNFIT.isdisjoint(self.name):
             raise InvalidEntry(f"{self.name!r} is not a name that a text can carry")
 
@@ -158,13 +159,12 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return _read_banks(folder)
 
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
+        """Return as many names of each group as the bank can balance. Raises KeyError."""
         if protected_class not in self.protected_classes:
             raise KeyError(protected_class)
         names = {}
         for group in self.groups(protected_class):
-            cells = list(product((protected_class,), (group,), SEXES))
-            if protected_class == GENDER:
-                cells = list(product((RACE,), self.groups(RACE), (group,)))
+            cells = self._cells(protected_class, group, None)
             fewest = min(map(len, starmap(self.first_name_pool, cells)))
             names[group] = self.names(protected_class, group, min(_MOST, len(cells) * fewest))
         return names
@@ -221,8 +221,8 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     def _cells(self, protected_class: str, group: str, gender: str | None) -> list[Cell]:
         """The cells of which the names of *group* are drawn in turns."""
         if protected_class == GENDER:
-            return [(RACE, race, group) for race in self.groups(RACE)]
-        return [(protected_class, group, sex) for sex in _sexes(gender)]
+            return list(product((RACE,), self.groups(RACE), (group,)))
+        return list(product((protected_class,), (group,), _sexes(gender)))
 
     def _parse_groups(self, groups: Mapping[str, str]) -> tuple[str, str | None]:
         """Return the class that the bank is of, and the gender that is wanted of its names. Raises
@@ -287,6 +287,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return self._samples[sample]
 
     def _draw(self, cells: Sequence[Cell], n: int, seed: int) -> tuple[Name, ...]:
+        """Draw *n* names of *cells*: first names spread over their rounds, each with a surname."""
         protected_class, group, _ = cells[0]
         surnames = self._surnames(protected_class, group, seed)
         pools = [self.first_name_pool(*cell, seed=seed) for cell in cells]
@@ -368,6 +369,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return chosen
 
     def _check_group(self, protected_class: str, group: str) -> None:
+        """Raise UsageError for a *group* that no name of the class signals."""
         groups = self.groups(protected_class)
         if group not in groups:
             raise UsageError(
@@ -376,6 +378,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             )
 
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
+        """Return the surnames of the group, else those that all groups share. Raises UsageError."""
         # Names that signal an age carry surnames that all groups share, in one order.
         for wanted in ((protected_class, group), _SHARED):
             entries = (entry for entry in self.surnames.values() if entry.of == wanted)
@@ -480,6 +483,7 @@ def _in_equal_shares(capacities: Sequence[int]) -> int:
 
 
 def _traditions(pools: Iterable[Iterable[NameEntry]]) -> set[str]:
+    """Return the traditions of all names in *pools*."""
     traditions: set[str] = set()
     for pool in pools:
         traditions |= {entry.tradition for entry in pool}

@@ -31,7 +31,7 @@ from pytest_fairness.design.candidates import (
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Condition, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
-from pytest_fairness.design.stages import BASE, DRAW, Stages
+from pytest_fairness.design.stages import BASE, Stages
 from pytest_fairness.design.templates import (
     REQUEST,
     Template,
@@ -78,6 +78,10 @@ class Slate(NamedTuple):
     groups: tuple[str, ...]
     order: int
     slug: str
+
+    def sides(self, cast: Iterable[str]) -> list[str]:
+        """Return those groups of *cast* that are set against each other, in its order."""
+        return [label for label in cast if label in self.groups]
 
 
 class Scene(NamedTuple):
@@ -191,7 +195,7 @@ class PairGrid(LazyCells):
         arm = self.arms[arm_at]
         slate = self.slates[slate_at]
         cast = scene.casts[number]
-        sides = [label for label in cast if label in slate.groups]
+        sides = slate.sides(cast)
         shown = _shown(scene, arm, slate, number)
         texts, context, slugs_of_axes = self.context(choices)
         values = values_of(shown, texts)
@@ -204,6 +208,9 @@ class PairGrid(LazyCells):
             prompt = scene.templates[template_at].render(values)
             turns = self._turns(prompt, values, spoken=system is None)
         where = self._block(template, slugs_of_axes)
+        named_arm = None
+        if self.named_arms:
+            named_arm = arm.name
         cell = Cell(
             id=join([*where, *self._id_parts(scene, arm), slate.slug, f"p{number + 1:02d}"]),
             template=join(where),
@@ -215,11 +222,11 @@ class PairGrid(LazyCells):
                 "pair": " / ".join(sides),
                 "order": slate.order,
                 **_people_of(slate, shown),
-                **self._draw(number),
+                **self._draw(position),
             },
             system=system,
             tier=_tier_of(requests),
-            arm=arm.name if self.named_arms else None,
+            arm=named_arm,
             signal=scene.signal,
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
@@ -227,11 +234,6 @@ class PairGrid(LazyCells):
 
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
         return position % self.tuples + 1, frozenset()
-
-    def _draw(self, number: int) -> dict[str, JSON]:
-        if self.stages is None:
-            return {}
-        return {DRAW: number + 1}
 
     def _block(self, template: Template, slugs_of_axes: Sequence[str]) -> list[str]:
         """Return the parts of a block's id. It is the whole context: criteria and role change what
@@ -266,7 +268,7 @@ def _shown(scene: Scene, arm: Arm, slate: Slate, number: int) -> list[Candidate]
     cast = scene.casts[number]
     if not arm.placebo:
         return list(map(cast.__getitem__, slate.groups))
-    sides = [label for label in cast if label in slate.groups]
+    sides = slate.sides(cast)
     shown = []
     for label in slate.groups:
         stock = scene.placebo[sides.index(label) % 2]
@@ -641,10 +643,10 @@ class DrawnPairs:
         of_templates = [template.plain_slots for template in self.design.templates]
         of_requests = [request.slots for request in chain.from_iterable(requests.values())]
         used = set[str]().union(*of_templates, *of_requests)
-        lists_candidates = any(map(_OF_CANDIDATES.match, used))
+        if any(map(_OF_CANDIDATES.match, used)):
+            used.add(QUALIFICATIONS)  # which stand in the line of a candidate
         for axis in self.design.axes:
-            if axis.name != QUALIFICATIONS or not lists_candidates:
-                axis.check_used(used)
+            axis.check_used(used)
 
     def _check_turns(self) -> None:
         """Raise UsageError for turns of a conversation where every arm has a system prompt or
@@ -742,6 +744,7 @@ def _with_text(template: Template) -> Template:
 
 
 def _lists_candidates(line: str) -> bool:
+    """Return whether *line* has a place for a candidate, or for the list of all."""
     slots = re.findall(r"\{(\w+)\}", line)
     return CANDIDATES in slots or any(map(_NUMBERED.fullmatch, slots))
 

@@ -98,6 +98,7 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     crossing: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse a persona whom no report could name, or who could not exist."""
         if not is_slug(self.id):
             raise InvalidEntry(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
         self._check_groups()

@@ -51,6 +51,7 @@ class Plausible(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @cached_property
     def _religion_of_name(self) -> Mapping[str, str]:
+        """Return the religion that a name alone says, by the banks and by the table."""
         religions = {
             entry.name: entry.group
             for entry in NameBanks.load().surnames.values()
@@ -63,9 +64,7 @@ class Plausible(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def religions(self, first_name: str, last_name: str, race: str) -> frozenset[str]:
         """Return the religions that go with a name; of a name that no bank has, all."""
         religions = frozenset[str]()
-        for tradition in traditions_of(first_name, last_name, race):
-            if tradition not in self.traditions:
-                continue
+        for tradition in traditions_of(first_name, last_name, race) & self.traditions.keys():
             religions |= self.traditions[tradition].religions
         for name in (first_name, last_name):
             if name in self._religion_of_name:
@@ -75,9 +74,8 @@ class Plausible(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def accents(self, first_name: str, last_name: str, race: str) -> frozenset[str]:
         """Return the groups of ``accent_language`` that go with a name."""
         accents = frozenset[str]()
-        for tradition in traditions_of(first_name, last_name, race):
-            if tradition in self.traditions:
-                accents |= self.traditions[tradition].accents
+        for tradition in traditions_of(first_name, last_name, race) & self.traditions.keys():
+            accents |= self.traditions[tradition].accents
         return accents
 
 
@@ -122,15 +120,12 @@ def oddities(persona: Persona) -> Iterator[tuple[str, str]]:
     """Yield each attribute of *persona* that a reader would stop at, and why."""
     table = plausible()
     name = persona.first_name, persona.last_name, persona.race_ethnicity
-    expected = {
-        "religion": table.religions(*name) | {NOT_STATED},
-        "accent_language": table.accents(*name),
-    }
-    for attribute, groups in expected.items():
-        group = getattr(persona, attribute)
-        is_known = groups > {NOT_STATED} or (groups and attribute != "religion")
-        if is_known and group not in groups:
-            yield attribute, f"{group} beside the name {persona.name}"
+    religions = table.religions(*name)
+    if religions and persona.religion not in {*religions, NOT_STATED}:
+        yield "religion", f"{persona.religion} beside the name {persona.name}"
+    accents = table.accents(*name)
+    if accents and persona.accent_language not in accents:
+        yield "accent_language", f"{persona.accent_language} beside the name {persona.name}"
     for stated in table.ages:
         value = getattr(persona, stated.attribute)
         if not stated.admits(value, persona.age, persona.gender):

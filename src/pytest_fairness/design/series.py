@@ -55,7 +55,9 @@ def border_of(answers: Sequence[Answers]) -> float:
     declined = 0.0
     for of_text in answers:
         share = of_text.share
-        declined += 0.5 if share is None else 1 - share
+        if share is None:
+            share = 0.5
+        declined += 1 - share
     return declined + 0.5
 
 
@@ -70,6 +72,7 @@ def texts_with_room(answers: Sequence[Answers]) -> tuple[int, ...]:
     border = border_of(answers)
 
     def distance(place: int) -> tuple[float, float, int]:
+        """Return how far the text at *place* is from an even split, and from the border."""
         share = answers[place].share
         if share is None:
             return 1.0, abs(place + 1 - border), place

@@ -41,6 +41,7 @@ class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     note: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse a kind without groups, and a group without different phrases."""
         if not self.groups:
             raise InvalidEntry("groups: give at least one")
         for group, by_gender in self.words.items():
@@ -74,7 +75,10 @@ def _by_gender(words: Phrases | dict[str, Phrases]) -> dict[str, tuple[str, ...]
         given = {"": given}
     by_gender: dict[str, tuple[str, ...]] = {}
     for gender, phrases in given.items():
-        by_gender[gender] = (phrases,) if isinstance(phrases, str) else phrases
+        several = phrases
+        if isinstance(several, str):
+            several = (several,)
+        by_gender[gender] = several
     return by_gender
 
 
@@ -215,6 +219,15 @@ class Condition:
     name: str
     by_name: bool
     kind: str | None
+
+    @property
+    def words(self) -> str:
+        """The kind of words for a class that nothing else conveys: labels, unless the condition
+        asks for another kind.
+        """
+        if self.kind is None or self.kind == PRONOUN:
+            return LABEL
+        return self.kind
 
 
 def conditions(signal: object) -> tuple[Condition, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import ceil
 from typing import TypeVar, overload
 
@@ -125,8 +124,8 @@ def declared_looks(names: int | Sequence[int] | None) -> tuple[int, ...] | None:
             return (names,)
         return names, 2 * names
     looks = tuple(names)
-    whole = all(isinstance(look, int) and not isinstance(look, bool) for look in looks)
-    if not looks or not whole or any(earlier >= later for earlier, later in pairwise((0, *looks))):
+    # type(): True is an int, and no number of names.
+    if set(map(type, looks)) != {int} or [0, *looks] != sorted({0, *looks}):
         raise UsageError(
             f"names={names!r}: give a whole number from 1, or the looks in rising order, as "
             "(10, 20, 40)"

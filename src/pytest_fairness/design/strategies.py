@@ -49,6 +49,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     source: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse a strategy that could not be asked, with the reason."""
         why = self._fault()
         try:
             re.compile(self.objections)

@@ -72,6 +72,7 @@ class Template:
     _pieces: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Refuse a text that cannot be sent; read its slots once."""
         if not is_slug(self.id):
             raise UsageError(
                 f"template id {self.id!r}: use 1 to 80 of the characters a-z 0-9 _ . - (not . or - "

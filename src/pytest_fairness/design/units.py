@@ -8,7 +8,7 @@ is made, which is when everything that can be wrong with names, words and groups
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, repeat
 from pathlib import Path
@@ -79,8 +79,8 @@ class Unit:
         for template in asked:
             slots |= template.plain_slots
         words = dict.fromkeys(self.labels.values())
-        for slot in sorted(slots - named):
-            if self.conveys.get(slot) and slot in self.values:
+        for slot in sorted(self.values.keys() & (slots - named)):
+            if self.conveys.get(slot):
                 words[self.values[slot]] = None
         return "; ".join(words)
 
@@ -103,8 +103,7 @@ class Unit:
             template, values, name_slot, needs_labels=needs_labels
         )
         text, spans = template.fill(filled, first)
-        names = {slot: values[slot] for slot in (name_slot, *NAME_SLOTS) if slot in values}
-        surfaces = self._surfaces(text, spans, names)
+        surfaces = self._surfaces(text, spans, values, {name_slot, *NAME_SLOTS})
         if bracket and bracket in text:
             surfaces[bracket] = {name: self.groups[name] for name in self.loose(template)}
         return text, surfaces
@@ -136,17 +135,23 @@ class Unit:
         return filled, first, bracket
 
     def _surfaces(
-        self, text: str, spans: Iterable[tuple[str, int, int]], names: Mapping[str, str]
+        self,
+        text: str,
+        spans: Iterable[tuple[str, int, int]],
+        values: Mapping[str, str],
+        names: Container[str],
     ) -> dict[str, Mapping[str, str]]:
-        """Return the strings of *text* at *spans* that convey groups, with the groups: *names* as
-        they are, other values with the words around them.
+        """Return the strings of *text* at *spans* that convey groups, with the groups: those of
+        *values* in the slots *names* as they are, others with the words around them.
         """
         surfaces: dict[str, Mapping[str, str]] = {}
         for slot, start, end in spans:
             base = base_slot(slot)
             groups = self.conveys.get(base)
             if groups and start < end:
-                surface = names.get(base) or _with_surroundings(text, start, end)
+                surface = _with_surroundings(text, start, end)
+                if base in names:
+                    surface = values[base]
                 surfaces.setdefault(surface, groups)
         return surfaces
 
@@ -284,6 +289,7 @@ class Person(NamedTuple):
 
     @property
     def persona_id(self) -> str | None:
+        """Return the id of the persona; None where there is none."""
         if self.persona is None:
             return None
         return self.persona.id
@@ -504,25 +510,27 @@ class Crossing:
         """
         name = axis.name
         named = self._named(axis, condition)
-        if axis.values:
-            if named:
-                return ()
+        if axis.values and not named:
             return tuple(map(str, axis.values[groups[name]]))
-        kind = condition.kind
-        if kind is None:
-            if named and name not in self.slots:
-                return ()
-            self._refuse_no_words(name, named=named)
-        if kind == PRONOUN and name == GENDER:
+        if axis.values or self._is_wordless(name, condition, named=named):
             return ()
-        if kind is None or kind == PRONOUN:
-            kind = LABEL
-        if named and self._others_have_words(name, kind):
-            return ()
+        kind = condition.words
         phrases = self.banks.signals.phrases(name, groups[name], kind, groups.get(GENDER))
         if kind == LABEL:
             self._refuse_after_who(name, phrases[0])
         return phrases
+
+    def _is_wordless(self, name: str, condition: Condition, *, named: bool) -> bool:
+        """Return whether the name (*named*) or the pronoun alone conveys the class *name*. Raises
+        UsageError where the condition has no words for it, and it needs some.
+        """
+        if condition.kind is None:
+            if named and name not in self.slots:
+                return True
+            self._refuse_no_words(name, named=named)
+        if condition.kind == PRONOUN and name == GENDER:
+            return True
+        return named and self._others_have_words(name, condition.words)
 
     def _refuse_after_who(self, name: str, label: str) -> None:
         """Raise UsageError where a template has the words of class *name* after "who"."""

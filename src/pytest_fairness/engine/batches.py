@@ -165,6 +165,7 @@ class BatchQueue(queue.Queue):
         return False
 
     async def _work(self, *, alone: bool = False) -> None:  # noqa: ARG002 - as a queue has it
+        """Ask all that can be claimed in batches; what is at the provider when it ends stays there."""
         try:
             with self._first_error():
                 self._claim(list(self._unclaimed))
@@ -521,6 +522,7 @@ class BatchQueue(queue.Queue):
         await self._sleep(min(pause, queue.LONGEST_PAUSE))
 
     def _made(self, submission: Submission, state: BatchState) -> None:
+        """Log the provider's name of the batch, and how to cancel it."""
         submission.state = state
         cancel = self._api.how_to_cancel(state.id)
         self._note(

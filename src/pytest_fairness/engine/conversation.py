@@ -17,8 +17,9 @@ from pytest_fairness.trials_frame import CUT_SHORT
 REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
 #: How the flag of a trial begins that is asked again after it came to nothing.
 AGAIN = "asked_again"
-#: Finish reasons of a reply that calls a tool in place of an answer.
-_TOOL_CALLS = frozenset(("tool_calls", "tool_use", "function_call"))
+#: Finish reasons of a reply that would end so again: at the limit on its length, or by calling a
+#: tool in place of an answer.
+_FINAL = CUT_SHORT.union(("tool_calls", "tool_use", "function_call"))
 #: The flag of a trial whose answer was empty at first: such a turn is asked once more.
 AGAIN_AFTER_EMPTY = f"{AGAIN}_after_{Status.EMPTY}"
 LOST = (
@@ -161,8 +162,8 @@ class Conversation:
         last = self.endings[-1]
         if last.status is not Status.EMPTY or self._statuses_of_attempts.count(Status.EMPTY) > 1:
             return False
-        reason = (last.finish_reason or "").lower()
-        return reason not in CUT_SHORT and reason not in _TOOL_CALLS
+        reason = last.finish_reason or ""
+        return reason.lower() not in _FINAL
 
     @property
     def _statuses_of_attempts(self) -> list[Status | None]:
@@ -230,8 +231,9 @@ class Conversation:
     @property
     def was_empty_first(self) -> bool:
         """Return whether an answer was empty, and its turn was asked once more."""
-        if any(AGAIN_AFTER_EMPTY in attempt.flags for attempt in self.endings):
-            return True
+        for attempt in self.endings:
+            if AGAIN_AFTER_EMPTY in attempt.flags:
+                return True
         return Status.EMPTY in self._statuses_of_attempts[:-1]
 
     def to_trial(self, source: str) -> Trial:

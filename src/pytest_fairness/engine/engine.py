@@ -65,6 +65,7 @@ class EventLoop:
         self._thread.start()
 
     def _main(self) -> None:
+        """Run the loop until it is stopped, and end what is left in it."""
         self.loop.run_forever()
         leftover = asyncio.all_tasks(self.loop)
         for task in leftover:
@@ -76,6 +77,7 @@ class EventLoop:
         self.loop.close()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Have the loop run *coroutine*; return the future of its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def close(self) -> None:
@@ -121,7 +123,6 @@ class Engine(EngineContext):
         self._introduced: set[str] = set()
         # The queues that are asking: those that are waited for, and those ahead of time.
         self._asking: dict[Queue, Future[None]] = {}
-        self._used: set[tuple[str, str]] = set()
         # Trials of the store that cannot change any more: tests that share cells, and the looks of
         # a test, read the same ones again.
         self._settled: dict[str, tuple[Trial, str]] = {}
@@ -152,7 +153,7 @@ class Engine(EngineContext):
                 finished |= self._ask(missing, meanwhile)
             elif meanwhile is not None:
                 meanwhile()
-            self._log_uses(keys, planned, finished)
+            self.store.log_uses(keys, planned, finished)
             self.store.flush()
             return [finished[key][0] for key in keys]
 
@@ -213,21 +214,6 @@ class Engine(EngineContext):
             self._settled[key] = recorded
         return recorded
 
-    def _log_uses(
-        self,
-        keys: Sequence[str],
-        planned: Sequence[PlannedTrial],
-        finished: Mapping[str, tuple[Trial, str]],
-    ) -> None:
-        """Log which further cells share a trial, so that the table of every cell can be rebuilt
-        from the log.
-        """
-        for key, trial in zip(keys, planned, strict=True):
-            use = (key, trial.cell.id)
-            if trial.cell.id != finished[key][1] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": trial.cell})
-                self._used.add(use)
-
     def _lanes_of(self, missing: Mapping[str, PlannedTrial]) -> list[Lane]:
         """Return the lanes of all endpoints that *missing* trials ask, each once."""
         lanes: dict[Lane, None] = {}
@@ -262,10 +248,13 @@ class Engine(EngineContext):
         for queue in queues:
             asked |= queue.finished
             why |= queue.why
-        finished = {
-            key: (asked[key], planned.cell.id) for key, planned in missing.items() if key in asked
-        }
-        left = {key: planned for key, planned in missing.items() if key not in asked}
+        finished: dict[str, tuple[Trial, str]] = {}
+        left: dict[str, PlannedTrial] = {}
+        for key, planned in missing.items():
+            if key in asked:
+                finished[key] = (asked[key], planned.cell.id)
+            else:
+                left[key] = planned
         return finished | self._left(left, why)
 
     def _divided(

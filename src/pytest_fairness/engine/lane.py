@@ -51,6 +51,7 @@ class EngineContext:
     shards: int = 1
 
     def __post_init__(self) -> None:
+        """Refuse numbers out of range; open the account and the lane of the endpoint."""
         for what in ("concurrency", "max_attempts"):
             number = getattr(self, what)
             if number < 1:

@@ -143,10 +143,12 @@ class Progress:
         return self._standing.line(self._clock() - self._started)
 
     def _write_if_due(self) -> None:
+        """Write the state, unless it was written just now or nobody can read it."""
         if not self._broken and self._clock() - self._written >= _EVERY[self._terminal]:
             self._write(last=False)
 
     def _write(self, *, last: bool) -> None:
+        """Write the state: on a terminal over the line before, elsewhere as a line."""
         self._written = self._clock()
         line = self.line()
         if self._terminal:

@@ -74,6 +74,7 @@ class Deal:
 
     @staticmethod
     def _key(planned: PlannedTrial) -> str:
+        """Return what *planned* asks, whichever endpoint it is asked of."""
         return content_key({}, planned.parameters, planned.cell, planned.repetition)
 
     def mine(self, planned: PlannedTrial) -> bool:
@@ -102,7 +103,9 @@ class Queue:
         self._missing = missing
         self._context = context
         self._store = context.store
-        self._progress = None if ahead else context.progress
+        self._progress = None
+        if not ahead:
+            self._progress = context.progress
         # A few more than may be in flight: their money is reserved, on the disk, before a place is
         # free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))

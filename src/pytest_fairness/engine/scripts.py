@@ -51,6 +51,7 @@ class Pipeline:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
+        """Return the system prompts, the functions between the steps, and whom other steps ask."""
         between: list[JSON] = []
         for number, functions in self.between.items():
             between.append([number, list(map(fingerprint, functions))])
@@ -62,6 +63,9 @@ class Pipeline:
     def next(
         self, cell: Cell, replies: Sequence[str], status: Status
     ) -> tuple[Message, ...] | None:
+        """Return the request of the next step, which is given the reply before; None after the
+        last, and after a refusal.
+        """
         step = len(replies)
         if step == len(self.systems):
             return None
@@ -100,6 +104,9 @@ class Pipeline:
         return ()
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
+        """Return how many requests there were, and the text of the candidates that the last one
+        saw.
+        """
         steps = len(cell.turns)
         replies = trial.replies
         if steps == 1:
@@ -167,6 +174,7 @@ class Escalation:
     endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
+        """Return all turns of the strategies, and by what a reply can be used."""
         strategies: list[JSON] = []
         objections: dict[str, JSON] = {}
         for strategy in self.strategies:
@@ -195,6 +203,9 @@ class Escalation:
     def next(
         self, cell: Cell, replies: Sequence[str], status: Status
     ) -> tuple[Message, ...] | None:
+        """Return the next turn of the strategy in progress, or the first of the next one; None
+        where a reply can be used, or no strategy is left.
+        """
         start = 0
         for strategy in self._in_order(replies):
             turn = len(replies) - start
@@ -212,6 +223,9 @@ class Escalation:
         return None
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002
+        """Return which strategy brought the answer, at which level, and whether the plain request
+        was refused.
+        """
         replies = trial.replies
         strategies = self._in_order(trial.replies)
         level = len(strategies)
@@ -240,6 +254,9 @@ class Escalation:
     def threads(
         self, cell: Cell, replies: Sequence[str], statuses: Mapping[int, Status], ended: Status
     ) -> tuple[Thread, ...]:
+        """Return the conversation of each strategy that was tried; none where the plain request was
+        enough.
+        """
         threads: list[Thread] = []
         start = 0
         for strategy in self._in_order(replies):

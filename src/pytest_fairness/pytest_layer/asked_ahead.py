@@ -18,8 +18,6 @@ from pytest_fairness.context import Settings
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.estimate import brings_its_own
 
-#: Marks by which a test may not run, or not to its end.
-_MAY_NOT_RUN = ("skip", "skipif", "xfail")
 #: Options, of pytest and its plugins, that end a session at a failure.
 _END_EARLY = ("maxfail", "stepwise")
 
@@ -59,9 +57,9 @@ def upcoming(
     session that a failure may end, where the project has a say in each test's setup, on replay and
     on a shard. *alone*: one process runs the tests; several fill each other's pauses.
     """
-    asks = settings.replay is None and settings.merged is None and not settings.shard
+    bounds = (settings.replay, settings.merged, settings.shard, settings.max_cost)
     may_end = any(getattr(config.option, name, None) for name in _END_EARLY)
-    if not alone or not asks or settings.max_cost is not None or may_end:
+    if not alone or bounds != (None, None, "", None) or may_end:
         return Upcoming()
     neutral = {"_pytest"}
     for plugin, _ in config.pluginmanager.list_plugin_distinfo():
@@ -77,9 +75,7 @@ def _is_certain_to_ask(neutral: Set[str], item: pytest.Item) -> bool:
     session names. *neutral* are the packages of pytest and its installed plugins, whose fixtures
     are taken to skip no test and to change no system under test.
     """
-    if not marks.asks_for_trials(item) or brings_its_own(item):
-        return False
-    if any(item.get_closest_marker(name) is not None for name in _MAY_NOT_RUN):
+    if not marks.asks_for_trials(item) or brings_its_own(item) or marks.may_not_run(item):
         return False
     return set(map(_package, marks.fixture_modules(item))) <= neutral
 

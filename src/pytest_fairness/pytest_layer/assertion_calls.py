@@ -13,7 +13,9 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeGuard
+from itertools import islice, product
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.errors import did_you_mean
@@ -29,6 +31,7 @@ from pytest_fairness.trials_frame import (
     ONE_MESSAGE,
     REFUSED_FIRST,
     EndpointFacts,
+    columns_named,
     trials_frame,
 )
 from pytest_fairness.words import listed
@@ -46,7 +49,6 @@ _OF_CHOICES = frozenset(
 )
 #: Analyses that take a list of outcomes as one family.
 _OF_SEVERAL = frozenset({"assert_no_disparity", "analyze_disparity"})
-_NOT_JUDGED = frozenset({"skip", "skipif", "xfail"})
 _READERS = frozenset({"len", "print", "list", "set", "sorted"})
 #: Attributes of a table by which something may be put into it.
 _PLACES = frozenset({"loc", "iloc", "at", "iat"})
@@ -60,20 +62,12 @@ def problems(
     """Return what is wrong with the calls of *item*, whose design is *planned*: each with its file
     and line.
     """
-    function = getattr(item, "function", None)
-    if (
-        planned is None
-        or function is None
-        or any(item.get_closest_marker(name) for name in _NOT_JUDGED)
-    ):
+    if planned is None or marks.may_not_run(item):
         return []
     design = _Design(planned, tier, scorers)
     lines = []
-    for call in _calls(item, function):
-        why = _misfit(call)
-        if why is None and call.frame is not None:
-            why = design.problem(call)
-        if why is not None:
+    for call in _calls(item):
+        for why in islice(design.problems(call), 1):
             lines.append(f"{item.location[0]}:{call.line}: {call.name}: {why}")
     return lines
 
@@ -82,37 +76,24 @@ def outcome_kinds(item: pytest.Item, scorers: Mapping[str, Any]) -> tuple[str, .
     """The kinds of outcome that *item* judges, each once, as far as its calls say them or name a
     scorer.
     """
-    function = getattr(item, "function", None)
-    if function is None:
-        return ()
-    kinds: dict[str, None] = {}
-    for call in _calls(item, function):
-        kind = _kind(call, scorers)
-        if kind is not None:
-            kinds[kind] = None
-    return tuple(kinds)
+    kinds = dict.fromkeys(_kind(call, scorers) for call in _calls(item))
+    return tuple(filter(None, kinds))
 
 
 def only_analyzes(item: pytest.Item) -> bool:
     """Return whether the source of *item* calls analyses of ours, and none of our assertions."""
-    function = getattr(item, "function", None)
-    if function is None:
-        return False
-    function = inspect.unwrap(function)
-    definition, _ = _definition(function)
-    if definition is None:
-        return False
-    local = _assigned_names(definition)
-    names = set()
-    for node in ast.walk(definition):
+    source = _source_of(item)
+    verbs = set()
+    for node in ast.walk(source.definition):
         if isinstance(node, ast.Call):
-            called = _ours(node.func, function.__globals__, local)
+            called = _ours(node.func, source.names)
             if called is not None:
-                names.add(called.__name__)
-    return bool(names) and not any(name.startswith("assert_") for name in names)
+                verbs.add(called.__name__.partition("_")[0])
+    return verbs == {"analyze"}
 
 
 def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
+    """Return the kind of outcome that *call* judges; None where neither it nor a scorer says."""
     if _misfit(call):
         arguments = call.keywords
     else:
@@ -121,7 +102,7 @@ def _kind(call: _Call, scorers: Mapping[str, Any]) -> str | None:
         return str(OutcomeKind.BINARY)
     if arguments.get("kind", "auto") in tuple(OutcomeKind):
         return str(arguments["kind"])
-    outcome = next((arguments[name] for name in _OUTCOMES if name in arguments), None)
+    outcome = arguments.get("outcome", arguments.get("score"))
     if isinstance(outcome, str):
         outcome = scorers.get(outcome)
     kind = getattr(outcome, "kind", None)
@@ -161,26 +142,41 @@ class _Call:
         return inspect.signature(self.function).bind(*self.positional, **self.keywords).arguments
 
 
-def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
-    """The calls of our assertions that the body of *function* makes whatever happens."""
-    function = inspect.unwrap(function)
+class _Source(NamedTuple):
+    """The source of a test: its *definition*, which begins at the line *start* of its file, and the
+    *names* of its module, but those that it assigns itself (*local*).
+    """
+
+    definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+    start: int
+    names: Mapping[str, Any]
+    local: Collection[str]
+
+
+def _source_of(item: pytest.Item) -> _Source:
+    """Return the source of *item*; an empty one where a program made it, or another language."""
+    function: Any = inspect.unwrap(getattr(item, "function", None))  # type: ignore[arg-type]
     definition, start = _definition(function)
-    if definition is None:
-        return
-    names = function.__globals__
     local = _assigned_names(definition)
-    given = {name: value for name, value in names.items() if isinstance(value, Scorer)}
-    given |= parameters_by_name(item)
-    constants = {name: value for name, value in given.items() if name not in local}
-    untouched = _is_ours(item) and not _is_touched(definition, names)
-    for node, loops in _unconditional(definition.body):
-        called = _ours(node.func, names, local)
+    names = dict(getattr(function, "__globals__", {}))
+    for name in local:
+        names.pop(name, None)
+    return _Source(definition, start, names, local)
+
+
+def _calls(item: pytest.Item) -> Iterator[_Call]:
+    """The calls of our assertions that the function of *item* makes whatever happens."""
+    source = _source_of(item)
+    constants = _constants(item, source)
+    untouched = _is_ours(item) and not _is_touched(source)
+    for node, loops in _unconditional(source.definition.body):
+        called = _ours(node.func, source.names)
         if called is None or _unpacks(node):
             continue
         frame = None
         if untouched:
             frame = _frame(node)
-        line = start + node.lineno - 1
+        line = source.start + node.lineno - 1
         for variables in _rounds(loops):
             positional, keywords = _given(node, {**constants, **variables})
             yield _Call(
@@ -190,6 +186,19 @@ def _calls(item: pytest.Item, function: Callable[..., Any]) -> Iterator[_Call]:
                 keywords=keywords,
                 frame=frame,
             )
+
+
+def _constants(item: pytest.Item, source: _Source) -> dict[str, Any]:
+    """Return what names in the *source* of *item* stand for: its parameters, and scorers of its
+    module.
+    """
+    constants = parameters_by_name(item)
+    for name in source.local:
+        constants.pop(name, None)
+    for name, value in source.names.items():
+        if isinstance(value, Scorer):
+            constants.setdefault(name, value)
+    return constants
 
 
 def _given(call: ast.Call, names: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -220,18 +229,19 @@ def _assigned_names(definition: ast.AST) -> set[str]:
 @lru_cache(maxsize=1024)
 def _definition(
     function: Callable[..., Any],
-) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | None, int]:
-    """The syntax of *function* and its first line; None where a program made it, or another
-    language.
+) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, int]:
+    """The syntax of *function* and its first line; an empty module where a program made it, or
+    another language.
     """
+    nothing = ast.Module(body=[], type_ignores=[])
     try:
         lines, start = inspect.getsourcelines(function)
         (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
     except (OSError, TypeError, SyntaxError, ValueError):
-        return None, 0
+        return nothing, 0
     if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return definition, start
-    return None, 0
+    return nothing, 0
 
 
 def parameters_by_name(item: pytest.Item) -> dict[str, Any]:
@@ -259,10 +269,10 @@ def _is_ours(item: pytest.Item) -> bool:
 
 
 def _unconditional(
-    body: Sequence[ast.stmt], loops: tuple[ast.For, ...] = ()
-) -> Iterator[tuple[ast.Call, tuple[ast.For, ...]]]:
+    body: Sequence[ast.stmt], loops: Mapping[str, Sequence[Any]] = MappingProxyType({})
+) -> Iterator[tuple[ast.Call, Mapping[str, Sequence[Any]]]]:
     """The calls that are statements of *body*, or all of what a statement assigns, returns or
-    asserts; those in loops over constants with their *loops*.
+    asserts; those in loops over constants with the variables of their *loops*, and their values.
     """
     for statement in body:
         if (
@@ -270,8 +280,12 @@ def _unconditional(
             and _is_constant(statement.iter)
             and isinstance(statement.target, ast.Name)
         ):
-            yield from _unconditional(statement.body, (*loops, statement))
-        value = getattr(statement, "test" if isinstance(statement, ast.Assert) else "value", None)
+            variable = {statement.target.id: ast.literal_eval(statement.iter)}
+            yield from _unconditional(statement.body, {**loops, **variable})
+        evaluated = "value"
+        if isinstance(statement, ast.Assert):
+            evaluated = "test"
+        value = getattr(statement, evaluated, None)
         if isinstance(value, ast.Call) and not isinstance(statement, ast.AugAssign):
             yield value, loops
         if isinstance(statement, (ast.Return, ast.Raise)):
@@ -279,32 +293,26 @@ def _unconditional(
 
 
 def _is_constant(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Tuple, ast.List)) and all(
-        isinstance(element, ast.Constant) for element in node.elts
-    )
+    """Return whether *node* is a list of constants."""
+    if not isinstance(node, (ast.Tuple, ast.List)):
+        return False
+    return all(isinstance(element, ast.Constant) for element in node.elts)
 
 
-def _rounds(loops: Sequence[ast.For]) -> Iterator[dict[str, Any]]:
+def _rounds(loops: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     """Yield what the variables of *loops* are, round by round; one round without any."""
-    if not loops:
-        yield {}
-        return
-    first, *rest = loops
-    for value in ast.literal_eval(first.iter):
-        for inner in _rounds(rest):
-            yield {getattr(first.target, "id", ""): value, **inner}
+    for values in product(*loops.values()):
+        yield dict(zip(loops, values, strict=True))
 
 
-def _ours(
-    node: ast.expr, names: Mapping[str, Any], local: Collection[str]
-) -> Callable[..., Any] | None:
+def _ours(node: ast.expr, names: Mapping[str, Any]) -> Callable[..., Any] | None:
     """The assertion or analysis of ours that *node* names among the globals *names*."""
     function = None
-    if isinstance(node, ast.Name) and node.id not in local:
+    if isinstance(node, ast.Name):
         function = names.get(node.id)
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         module = names.get(node.value.id)
-        if node.value.id not in local and getattr(module, "__name__", "") == "pytest_fairness":
+        if getattr(module, "__name__", "") == "pytest_fairness":
             function = getattr(module, node.attr, None)
     if _is_public_analysis(function):
         return function
@@ -322,6 +330,7 @@ def _is_public_analysis(function: object) -> TypeGuard[Callable[..., Any]]:
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """Return what *node* stands for: one of *names*, or a literal; unknown for anything else."""
     if isinstance(node, ast.Name) and node.id in names:
         return names[node.id]
     try:
@@ -348,17 +357,17 @@ def _frame(call: ast.Call) -> str | None:
     return None
 
 
-def _is_touched(definition: ast.AST, names: Mapping[str, Any]) -> bool:
+def _is_touched(source: _Source) -> bool:
     """Return whether anything but our own functions could change the table: it is handed on, or
     something is put into it.
     """
     uses = set[int]()
     harmless = set[int]()
     methods = set[int]()
-    for node in ast.walk(definition):  # a call comes before what it calls
+    for node in ast.walk(source.definition):  # a call comes before what it calls
         if isinstance(node, ast.Call):
             methods.add(id(node.func))
-            if _only_reads(node, names):
+            if _only_reads(node, source.names):
                 harmless.update(map(id, _arguments(node)))
         elif _is_table(node):
             uses.add(id(node))
@@ -376,7 +385,7 @@ def _only_reads(call: ast.Call, names: Mapping[str, Any]) -> bool:
     """Return whether *call* changes nothing that it is given."""
     if isinstance(call.func, ast.Name) and call.func.id in _READERS:
         return True
-    return _ours(call.func, names, ()) is not None
+    return _ours(call.func, names) is not None
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
@@ -421,53 +430,49 @@ class _Design:
         self._tier = tier
         self._scorers = scorers
 
-    def problem(self, call: _Call) -> str | None:
-        """Why *call* cannot be right on such a table."""
-        arguments = call.arguments
-        scorers = arguments.get("scorers")
-        for name, value in arguments.items():
-            why = None
-            if name in _OUTCOMES and scorers is None:
-                why = self._of_outcome(name, value, several=call.name in _OF_SEVERAL)
-            elif name in _COLUMNS and call.name not in _OF_CHOICES:
-                why = self._of_columns(name, value, whole=call.frame == "whole")
-            elif name == "reference" and value is not None:
-                why = self._of_reference(value, arguments.get("by"))
-            if why is not None:
-                return why
-        return None
+    def problems(self, call: _Call) -> Iterator[str]:
+        """Yield why *call* cannot be right: as it is written, and on such a table."""
+        misfit = _misfit(call)
+        if misfit is not None:
+            yield misfit
+        elif call.frame is not None:
+            for name, value in call.arguments.items():
+                yield from self._of_argument(call, name, value)
 
-    def _of_outcome(self, argument: str, value: Any, *, several: bool) -> str | None:
-        """Why *value* is no outcome; a list of outcomes is one where *several* make a family."""
-        if isinstance(value, (list, tuple)) and several:
-            for outcome in value:
-                why = self._of_outcome(argument, outcome, several=False)
-                if why is not None:
-                    return why
-            return None
+    def _of_argument(self, call: _Call, name: str, value: Any) -> Iterator[str]:
+        """Yield why *value* cannot be right as the argument *name* of *call*."""
+        arguments = call.arguments
+        if name in _OUTCOMES and arguments.get("scorers") is None:
+            outcomes: Sequence[Any] = [value]
+            if call.name in _OF_SEVERAL:
+                outcomes = columns_named(value)
+            for outcome in outcomes:
+                yield from self._of_outcome(name, outcome)
+        elif name in _COLUMNS and call.name not in _OF_CHOICES:
+            yield from self._of_columns(name, columns_named(value), whole=call.frame == "whole")
+        elif name == "reference":
+            yield from self._of_reference(value, arguments.get("by"))
+
+    def _of_outcome(self, argument: str, value: Any) -> Iterator[str]:
+        """Yield why *value* is no outcome."""
         if isinstance(value, (list, tuple, dict, set, int, float)):
-            return (
+            yield (
                 f"{argument}={value!r}: give one column, the name of a scorer, or a function of "
                 "the reply"
             )
-        readable = not isinstance(value, str) or value in self._scorers() or self.has(value)
-        if readable:
-            return None
-        return unknown_outcome(value, self.columns, self._scorers(), argument)
+        elif isinstance(value, str) and value not in self._scorers() and not self.has(value):
+            yield unknown_outcome(value, self.columns, self._scorers(), argument)
 
-    def _of_columns(self, argument: str, value: Any, *, whole: bool) -> str | None:
-        """Why one of the columns *value* cannot be compared."""
-        columns = [value]
-        if isinstance(value, (list, tuple)):
-            columns = list(value)
+    def _of_columns(self, argument: str, columns: Sequence[Any], *, whole: bool) -> Iterator[str]:
+        """Yield why some of the *columns* cannot be compared."""
         for column in columns:
             if isinstance(column, str) and not self.has(column):
-                return self._unknown_column(argument, column)
+                yield self._unknown_column(argument, column)
         if argument == "by" and whole and len(columns) == 1:
-            return self._of_class(str(columns[0]))
-        return None
+            yield from self._of_class(str(columns[0]))
 
     def _unknown_column(self, argument: str, column: str) -> str:
+        """Say that *column* is none of the table, and which may be meant."""
         if argument == "by" and column in self._scorers():
             return (
                 f"{argument}={column!r} names a scorer and is no column of the trials; outcome and "
@@ -476,20 +481,18 @@ class _Design:
         there = _instead(column, self.columns)
         return f"{argument}={column!r} is no column of the trials{there}"
 
-    def _of_class(self, protected: str) -> str | None:
-        """Why the groups of *protected* cannot be compared."""
+    def _of_class(self, protected: str) -> Iterator[str]:
+        """Yield why the groups of *protected* cannot be compared."""
         groups = self._groups(protected)
-        if len(groups) != 1 or None in groups:
-            return None
-        return f"{protected!r} has one group only ({groups[0]!r}): a comparison needs two"
+        if len(groups) == 1 and None not in groups:
+            yield f"{protected!r} has one group only ({groups[0]!r}): a comparison needs two"
 
-    def _of_reference(self, value: Any, by: Any) -> str | None:
-        if not isinstance(by, str) or not isinstance(value, str):
-            return None
-        groups = list(filter(None, self._groups(by)))
-        if not groups or value in groups:
-            return None
-        return f"reference={value!r} is no group of {by!r}{_instead(value, groups)}"
+    def _of_reference(self, value: Any, by: Any) -> Iterator[str]:
+        """Yield why *value* is no group of *by*, as far as the groups are there."""
+        if isinstance(by, str) and isinstance(value, str):
+            groups = list(filter(None, self._groups(by)))
+            if groups and value not in groups:
+                yield f"reference={value!r} is no group of {by!r}{_instead(value, groups)}"
 
     def _groups(self, protected: str) -> list[str | None]:
         """Return the groups of *protected*, None where somebody has none; of pairs nothing."""

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -78,32 +80,31 @@ def name_of(item: pytest.Item) -> str:
 
 def grid_key(item: Any) -> Key:
     """The key of the grid that *item*, or the definition of a test, pulls from."""
-    return _key(item, _parameters(item).get(CLASS) if _designs(item) else None)
+    return _key(item, _parameters(item).get(CLASS))
 
 
 def _key(item: Any, protected_class: str | None) -> Key:
+    """Return the key of the design of *item* for a class; of its only design for None."""
     parameter = ""
     if protected_class is not None:
         parameter = f"[{protected_class}]"
     return item.parent.nodeid, f"{name_of(item)}{parameter}"
 
 
-def _designs(item: pytest.Item) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return what ``each=`` of the item's marker says of each protected class; None where it has
-    one design for all.
-    """
+def _grid_arguments(item: pytest.Item) -> Mapping[str, Any]:
+    """Return the arguments of the grid of *item*; none where it has no grid."""
     marker = item.get_closest_marker(GRID)
     if marker is None:
-        return None
-    return marker.kwargs.get("each")
+        return {}
+    return marker.kwargs
 
 
 def class_of(item: pytest.Item) -> tuple[str, ...]:
     """The protected classes that *item* is about, as far as its design or its parameters say."""
-    if (label := _parameters(item).get(CLASS)) is not None:
+    label = _parameters(item).get(CLASS)
+    if label is not None:
         return (class_in(label),)
-    marker = item.get_closest_marker(GRID)
-    return tuple((marker.kwargs.get("groups") or {}) if marker else ())
+    return tuple(_grid_arguments(item).get("groups") or ())
 
 
 def nodeid_of(item: pytest.Item) -> str:
@@ -210,6 +211,7 @@ def _designs_of(
 
 
 def _refuse_too_many_items(planned: Planned, wanted: Set[str]) -> None:
+    """Raise UsageError where a test of single cells would make more items than pytest can take."""
     if "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
         raise UsageError(
             f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask "
@@ -249,6 +251,7 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
 
 
 def _is_mapping_of_mappings(value: object) -> bool:
+    """Return whether *value* has the form of ``each=``: arguments of a design for each class."""
     if not isinstance(value, Mapping) or not value:
         return False
     return all(isinstance(entry, Mapping) for entry in value.values())
@@ -274,6 +277,9 @@ def _planned(
     resolve: Resolve,
     looks: tuple[int, ...] | None,
 ) -> Planned:
+    """Return the design of one *marker*, with the arguments as the test's place resolves them.
+    Raises UsageError where it makes no sense.
+    """
     root = metafunc.config.rootpath
     folder = Path(metafunc.definition.path).parent
     if marker.args:
@@ -300,10 +306,14 @@ def _planned(
     # An item a cell has the base design: it judges no groups.
     staged = "trials" in metafunc.fixturenames
     if marker.name == PAIRS:
-        choices = staged_pairs(**arguments) if staged else expand_pairs(**arguments)
-        return PlannedPairs(choices, temperatures, arguments, resolve)
-    grid = staged_grid(looks, **arguments) if staged else expand_grid(**arguments)
-    planned = PlannedGrid(grid, ladder, temperatures, arguments)
+        make_pairs = expand_pairs
+        if staged:
+            make_pairs = staged_pairs
+        return PlannedPairs(make_pairs(**arguments), temperatures, arguments, resolve)
+    make_grid = expand_grid
+    if staged:
+        make_grid = partial(staged_grid, looks)
+    planned = PlannedGrid(make_grid(**arguments), ladder, temperatures, arguments)
     if ladder is not None:
         planned = replace(planned, usable=usable(ladder.scorer, scorers()))
     if pilot_calls is None:
@@ -361,11 +371,11 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
     """
     if scorer is None:
         return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
-    if isinstance(scorer, str) and scorer not in scorers:
-        raise UsageError(
-            f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})"
-        )
     if isinstance(scorer, str):
+        if scorer not in scorers:
+            raise UsageError(
+                f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})"
+            )
         scorer = scorers[scorer]
     if not isinstance(scorer, Scorer):
         scorer = Scorer(name="own", score=scorer)
@@ -392,6 +402,7 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
 
 
 def _temperature(value: object) -> float | None:
+    """Return one of ``temperatures=``, None for the deployment's own. Raises UsageError."""
     if value == "default":
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
@@ -405,12 +416,13 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
         return [_located(item, folder, root) for item in value]
     if isinstance(value, dict):
         return {key: _located(item, folder, root) for key, item in value.items()}
-    if not isinstance(value, Path) or value.is_absolute():
+    if not isinstance(value, Path):
         return value
-    beside = folder / value
-    if not beside.exists() and (root / value).exists():
-        return root / value
-    return beside
+    places = (folder / value, root / value)  # an absolute path is itself in either
+    for place in places:
+        if place.exists():
+            return place
+    return places[0]
 
 
 def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list[Any]]:
@@ -432,6 +444,7 @@ def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list
 
 
 def selection_of(item: pytest.Item) -> Selection:
+    """Return which cells *item* pulls from, and of whom: by its design and its parameters."""
     parameters = _parameters(item)
     endpoint = parameters.get("endpoint")
     if not isinstance(endpoint, str):
@@ -491,15 +504,14 @@ class Labels(NamedTuple):
 
 def labels_of(item: pytest.Item) -> Labels:
     """The labels of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
-    keywords: dict[str, Any] = {}
-    for marker in reversed(list(item.iter_markers("fairness"))):
-        keywords |= marker.kwargs
+    keywords = _keywords_of(item)
     labels = signature_of("fairness").parameters
     for key in keywords.keys() - labels.keys():
         raise UsageError(
             f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes {', '.join(labels)}"
         )
-    if label := (_designs(item) or {}).get(_parameters(item).get(CLASS, ""), {}).get("id"):
+    label = _design_arguments(item).get("id")
+    if label:
         keywords["id"] = label
     if not isinstance(keywords.get("finding", True), bool):
         raise UsageError(
@@ -522,8 +534,22 @@ def labels_of(item: pytest.Item) -> Labels:
         scenario=_scenario(item, keywords),
         justifications=stated,
         finding=keywords.get("finding", True),
-        room=any(_promises_room(item, name) for name in ("fairness", GRID)),
+        room=_promises_room(item),
     )
+
+
+def _keywords_of(item: pytest.Item) -> dict[str, Any]:
+    """Return what the markers ``fairness`` of *item* say; the nearest wins."""
+    keywords: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("fairness"))):
+        keywords |= marker.kwargs
+    return keywords
+
+
+def _design_arguments(item: pytest.Item) -> Mapping[str, Any]:
+    """Return what ``each=`` says of the protected class of *item*; nothing of a single design."""
+    each: Mapping[Any, Mapping[str, Any]] = _grid_arguments(item).get("each") or {}
+    return each.get(_parameters(item).get(CLASS), {})
 
 
 def _scenario(item: pytest.Item, keywords: Mapping[str, Any]) -> Mapping[str, str]:
@@ -544,18 +570,17 @@ def _description(item: pytest.Item) -> str:
     return first_line or name_of(item).removeprefix("test_").replace("_", " ")
 
 
-def _promises_room(item: pytest.Item, marker: str) -> bool:
-    return any(mark.kwargs.get("room") for mark in item.iter_markers(marker))
+def _promises_room(item: pytest.Item) -> bool:
+    """Return whether a marker says that *item* is to be told how much room a verdict leaves."""
+    markers = chain(item.iter_markers("fairness"), item.iter_markers(GRID))
+    return any(marker.kwargs.get("room") for marker in markers)
 
 
 def level_of(item: pytest.Item) -> float | None:
     """The level at which *item* says that it judges, .05 if it says none; None for what is no
     level.
     """
-    given = (
-        mark.kwargs["alpha"] for mark in item.iter_markers("fairness") if "alpha" in mark.kwargs
-    )
-    alpha = next(given, ALPHA)
+    alpha = _keywords_of(item).get("alpha", ALPHA)
     if isinstance(alpha, float) and 0 < alpha < 1:
         return alpha
     return None
@@ -566,7 +591,7 @@ def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pyt
     or patterns with ``*``, with commas between them; empty for any. Raises UsageError for a name
     that no item has.
     """
-    fairness_items = [item for item in items if is_fairness_item(item)]
+    fairness_items = list(filter(is_fairness_item, items))
     by_test = _Choice("--fairness-test", names_in(tests), lambda item: (labels_of(item).id,))
     by_class = _Choice("--fairness-protected-class", names_in(classes), class_of)
     return by_class.of(by_test.of(fairness_items))
@@ -589,9 +614,7 @@ class _Choice(NamedTuple):
         if not self.names:
             return items
         labels = {item: tuple(self.labels_of(item)) for item in items}
-        every: dict[str, None] = {}
-        for labels_of_item in labels.values():
-            every |= dict.fromkeys(labels_of_item)
+        every = dict.fromkeys(chain.from_iterable(labels.values()))
         for name in self.names:
             if not any(fnmatchcase(label, name) for label in every):
                 raise UsageError(

@@ -39,6 +39,7 @@ _PATHS = frozenset(
 _PERHAPS_PATHS = frozenset(("--fairness-against", "--fairness-replay"))
 _FLAGS = re.compile(r"-[hlqsvVx]+")
 _INI = ("-o", "--override-ini")
+_SHOWN = _WITH_VALUE.union(_INI)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s'\"]+")
 
 
@@ -55,7 +56,7 @@ def recorded_command(config: pytest.Config) -> list[str]:
     for name, between, value in parsed(given["all"]):
         is_test = between == " " and value in given["tests"]
         shown = MARK
-        if not value or is_test or name in _WITH_VALUE or name in _INI:
+        if not value or is_test or name in _SHOWN:
             place = value
             if _is_path(name, value, folder, is_test=is_test):
                 place = str(folder / value)
@@ -151,6 +152,9 @@ def recorded_text(text: str, root: Path) -> str:
 
 
 def _value(option: str, value: str, root: Path) -> str:
+    """Return the *value* of *option* as it may be shown: of ini values those of ours alone, of
+    paths the part within *root*.
+    """
     if option in _INI:
         name, between, given = value.partition("=")
         if name.startswith("fairness_"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -51,6 +53,7 @@ class Requests(NamedTuple):
     replies: float = 0
 
     def plus(self, other: Requests, factor: float = 1) -> Requests:
+        """Return these requests and *factor* times the *other* ones."""
         return Requests(
             self.requests + factor * other.requests,
             self.messages + factor * other.messages,
@@ -77,11 +80,13 @@ class Requests(NamedTuple):
         return self._cost(price, self.text + 16 * self.messages + self.replies * longest, longest)
 
     def _cost(self, price: Price, sent: float, reply: int) -> float:
+        """Return the dollars of so many tokens *sent*, and *reply* tokens a request."""
         tokens = sent * price.input_per_million + self.requests * reply * price.output_per_million
         return tokens / 1_000_000 + self.requests * price.per_call
 
 
 def duration(seconds: float) -> str:
+    """Return *seconds* in the largest unit that leaves a number worth reading."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:
@@ -123,6 +128,7 @@ def _steps(script: Pipeline, turns: Sequence[str]) -> Requests:
 
 
 def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
+    """Return the requests of a conversation of *turns*, each of which sends all before it again."""
     messages = replies = sent = 0
     text = _size(system)
     for earlier, turn in enumerate(turns):
@@ -134,6 +140,7 @@ def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
 
 
 def _size(text: str | None) -> int:
+    """Return the UTF-8 bytes of *text*; 0 without one."""
     if text is None:
         return 0
     if text.isascii():
@@ -205,6 +212,7 @@ class _MeasuredCell(NamedTuple):
 
     @classmethod
     def of(cls, entry: PlannedCell) -> _MeasuredCell:
+        """Measure *entry*: two cells that send the same are one, whoever plans them."""
         cell = entry.cell
         script = entry.script
         how: Any = None
@@ -419,11 +427,11 @@ def _asked_names(
         if settings.looks == EVERY_STAGE:
             names = stages.size
         return AskedNames(names, names, names, stages.size, (names,))
-    judged = [OutcomeKind(kind) for kind in kinds]
     if outcome.kind:
-        judged = [OutcomeKind(outcome.kind)]
+        kinds = [outcome.kind]
+    judged = list(map(OutcomeKind, kinds))
     possible = judged or [OutcomeKind.NUMERIC, OutcomeKind.BINARY]
-    looks = max((_looks(stages, kind) for kind in possible), key=lambda looks: looks[-1])
+    looks = max(map(partial(_looks, stages), possible), key=itemgetter(-1))
     expectations = []
     for kind in judged or possible[:1]:
         for design in looked_designs(planned, stages, kind, red, outcome):
@@ -438,6 +446,7 @@ def _asked_names(
 
 
 def _looks(stages: Stages, kind: OutcomeKind) -> tuple[int, ...]:
+    """Return the looks of an outcome of *kind*, by the fewest trials that its verdict needs."""
     return stages.looks(kind, FEWEST_TRIALS[kind])
 
 
@@ -693,6 +702,7 @@ class _KindsOfTests:
         return self._read[key]
 
     def _kinds(self, item: pytest.Item, planned: Planned) -> tuple[str, ...]:
+        """Return the kinds that the calls of *item* say, else those of the scorers that it names."""
         named = []
         for scorer in _named_scorers(item, planned, self._scorers):
             if scorer.kind is not None:
@@ -713,5 +723,8 @@ def _strings(value: Any) -> Iterator[str]:
     """The strings among the constants of code, those of functions within it included."""
     if isinstance(value, str):
         yield value
-    for part in value if isinstance(value, (tuple, frozenset)) else getattr(value, "co_consts", ()):
+    parts = getattr(value, "co_consts", ())
+    if isinstance(value, (tuple, frozenset)):
+        parts = value
+    for part in parts:
         yield from _strings(part)

@@ -133,6 +133,7 @@ def cell(
 
 
 def _refuse_without_design(request: pytest.FixtureRequest) -> None:
+    """Fail a test that asks for trials or a cell and is marked with no design, with the mend."""
     from pytest_fairness.errors import UsageError, did_you_mean
 
     if not has_design(request.node):

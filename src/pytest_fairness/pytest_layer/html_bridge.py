@@ -29,6 +29,7 @@ class HtmlBridge:
 
     @pytest.hookimpl
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
+        """Put the findings of a test above what pytest-html shows of it, the worst first."""
         session = self._session()
         if session is None or report.when != "call" or report.nodeid not in session.ledger.items:
             return
@@ -45,6 +46,7 @@ class HtmlBridge:
 
     @pytest.hookimpl
     def pytest_html_results_summary(self, postfix: list[str]) -> None:
+        """Put the summary of the session below that of pytest-html."""
         session = self._session()
         if session is None:
             return

@@ -101,6 +101,7 @@ class ItemContexts:
         )
 
     def _baselines(self, item: pytest.Item, nodeid: str) -> Any:
+        """Return the approved baselines that assertions of *item* compare with."""
         from pytest_fairness.analysis import approvals
         from pytest_fairness.baselines.syrupy_extension import BaselineStore
 

@@ -90,6 +90,7 @@ class Ledger:
 
     @property
     def findings(self) -> list[Finding]:
+        """Return all findings, in the order in which their tests reported."""
         findings = []
         for item in self.items.values():
             findings += item.findings

@@ -18,6 +18,8 @@ PULLS = frozenset({"trials", "cell"})
 FIXTURES = "pytest_fairness.pytest_layer.fixtures"
 #: The names of our own plugins: one that every session has, one of xdist's controller.
 RECORDER, CONTROLLER = "fairness-recorder", "fairness-xdist"
+#: Marks by which a test may not run, or not to its end.
+_MAY_NOT_RUN = ("skip", "skipif", "xfail")
 
 
 class SkipReason(str):
@@ -27,6 +29,7 @@ class SkipReason(str):
 
 
 def is_fairness_item(item: pytest.Item) -> bool:
+    """Return whether *item* is marked as a fairness test, by itself or by a design."""
     return item.get_closest_marker("fairness") is not None
 
 
@@ -37,7 +40,12 @@ def asks_for_trials(item: pytest.Item) -> bool:
 
 def has_design(node: pytest.Item) -> bool:
     """Return whether a test, or its definition, is marked with a grid."""
-    return any(node.get_closest_marker(name) is not None for name in DESIGNS)
+    return any(map(node.get_closest_marker, DESIGNS))
+
+
+def may_not_run(item: pytest.Item) -> bool:
+    """Return whether a mark says that *item* is skipped, or expected to fail."""
+    return any(map(item.get_closest_marker, _MAY_NOT_RUN))
 
 
 def class_in(label: str) -> str:
@@ -79,7 +87,7 @@ def fixtures_on(item: pytest.Item, name: str) -> list[str]:
 
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
     """The definitions of the fixture *name* that *item* sees, the one that it gets last."""
-    return _fixtures(item).get(name) or ()
+    return _fixtures(item).get(name, ())
 
 
 def fixture_modules(item: pytest.Item) -> set[str]:

@@ -78,6 +78,7 @@ def _trouble(
 
 
 def _short(name: str) -> str:
+    """Return *name*, of a conftest.py its file name alone."""
     if name.endswith("conftest.py"):
         return Path(name).name
     return name

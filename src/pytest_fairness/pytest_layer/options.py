@@ -30,6 +30,8 @@ _RESOLVED: pytest.StashKey[Settings] = pytest.StashKey()
 def _checked(
     read: Callable[[str], Any], check: Callable[[Any], bool], problem: str
 ) -> Callable[[str], Any]:
+    """Return *read* with a check: what fails it raises ValueError with the *problem*."""
+
     def checked(text: str) -> Any:
         value = read(text)
         if not check(value):
@@ -44,11 +46,13 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 
 def _is_share(text: str) -> bool:
+    """Return whether *text* names a shard that there is: ``K/N``, K from 1 to N."""
     match = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", text)
     return match is not None and int(match[1]) <= int(match[2])
 
 
 def _names(text: str) -> str:
+    """Read the names of one endpoint or several. Raises ValueError for one that stands twice."""
     names = list(map(str.strip, text.split(",")))
     if not all(names):
         raise ValueError("must be names with a comma between them")
@@ -61,6 +65,7 @@ def _names(text: str) -> str:
 
 
 def _looks(text: str) -> str:
+    """Read the looks of a project, or ``all``. Raises ValueError for looks that do not rise."""
     if text == "all":
         return text
     looks = list(map(int, text.replace(",", " ").split()))
@@ -99,12 +104,14 @@ class Option(NamedTuple):
 
     @property
     def flag(self) -> str | None:
+        """Return the name on the command line; None of an option that the ini file alone sets."""
         if self.where == "ini":
             return None
         return "--fairness-" + self.field.replace("_", "-")
 
     @property
     def ini(self) -> str | None:
+        """Return the name in the ini file; None of an option that the ini file may not set."""
         if self.where in ("both", "ini"):
             return "fairness_" + self.field
         return None
@@ -116,7 +123,10 @@ class Option(NamedTuple):
             typed = config.getoption(self.flag)
         if isinstance(typed, list):
             typed = ",".join(typed)
-        return typed, None if self.where == "typed" else config.getini(f"fairness_{self.field}")
+        in_file = None
+        if self.where != "typed":
+            in_file = config.getini(f"fairness_{self.field}")
+        return typed, in_file
 
 
 OPTIONS = (
@@ -328,6 +338,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def _help(option: Option) -> str:
+    """Return the help of *option*, with the name of its ini value."""
     if option.ini is None:
         return option.help
     return f"{option.help} (ini: {option.ini})"
@@ -392,6 +403,9 @@ def _output_path(config: pytest.Config, path: Path) -> Path:
 
 
 def _resolved(config: pytest.Config) -> Settings:
+    """Return the settings by command line and ini file, with the runs that they name. Raises
+    :class:`pytest.UsageError`.
+    """
     from pytest_fairness.context import Settings
 
     values = {option.field: _value(config, option) for option in OPTIONS}
@@ -473,6 +487,9 @@ def _with_past_runs(config: pytest.Config, values: dict[str, Any]) -> Settings:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
+    """Return the value of *option*: typed, else of the ini file, else its default. Raises
+    :class:`pytest.UsageError` for what cannot be read.
+    """
     typed, in_file = option.given(config)
     if option.where == "approval":
         _refuse_unless_typed(config, option)

@@ -66,12 +66,14 @@ def replayable(root: Path, here: Path, name: str) -> Path:
 
 
 def _asked_alone(run: Path) -> bool:
+    """Return whether *run* asked something itself, or was left to ask it."""
     # One that was left without an answer is resumed, too: a batch may be under way.
     left = bool(read_manifest(run).get("unasked"))
     return _only(run, "replay_of", "merged_from") and (left or has_asked(run))
 
 
 def _has_replies(run: Path) -> bool:
+    """Return whether *run* holds replies that a replay can judge."""
     return _only(run, "replay_of", "shard") and (has_asked(run) or not _only(run, "merged_from"))
 
 

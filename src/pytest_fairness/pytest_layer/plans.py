@@ -118,6 +118,7 @@ def _one_text_a_request(endpoint: Endpoint, what: str) -> UsageError:
 
 
 def _refuse_turns_after_the_request(turns: Sequence[Template], endpoint: Endpoint) -> None:
+    """Raise UsageError where *endpoint* would lose turns that come after the request."""
     if turns and REQUEST not in turns[-1].slots:
         raise _one_text_a_request(endpoint, "turns after its request, which would be lost")
 
@@ -147,7 +148,10 @@ def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None,
     """
     systems = []
     for prompt, system in itertools.zip_longest(script.systems, script.endpoints):
-        systems.append((prompt, endpoint if system is None else system))
+        asked = system
+        if asked is None:
+            asked = endpoint
+        systems.append((prompt, asked))
     return systems
 
 
@@ -243,9 +247,10 @@ class PlannedGrid:
         form = self.grid.answer
         if form is None:
             return entry
-        cell = entry.cell
-        structured = form.response_format if elicitation is Elicitation.FORM else {}
-        cell = replace(cell, turns=form.asked_in(cell.turns, elicitation))
+        structured: Mapping[str, JSON] = {}
+        if elicitation is Elicitation.FORM:
+            structured = form.response_format
+        cell = replace(entry.cell, turns=form.asked_in(entry.cell.turns, elicitation))
         return replace(entry, cell=cell, structured=structured, elicitation=elicitation)
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
@@ -416,8 +421,11 @@ class PlannedPairs:
     def _pipeline(self, steps: Steps) -> Pipeline:
         """Return the script that asks *steps* one after the other."""
         endpoints: list[Endpoint | None] = []
-        for endpoint in steps.endpoints:
-            endpoints.append(None if endpoint is None else self._endpoint(endpoint))
+        for system in steps.endpoints:
+            endpoint = None
+            if system is not None:
+                endpoint = self._endpoint(system)
+            endpoints.append(endpoint)
         return Pipeline(
             systems=steps.systems,
             between=steps.between,

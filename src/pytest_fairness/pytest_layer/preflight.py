@@ -4,7 +4,7 @@ if it may; what the project puts in the place of what ships; and what its design
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice, repeat
@@ -91,20 +91,28 @@ def announcement(
     for name in settings.endpoints:
         if name in asked and name in wrong and context.worker is None:
             raise pytest.UsageError(wrong[name])
-    paid = dict(endpoints)
-    for name, endpoint in endpoints.items():
-        if endpoint.simulated or name not in asked:
-            del paid[name]
+    paid = {}
+    if settings.replay is None:
+        paid = _paid(endpoints, asked)
     trials = _trials(settings, rows, paid)
     run = shown(context.store.directory, context.root)
     lines = [_size(settings, tests, rows, trials, run)]
     lines += _of_alarms(chance_of_red(settings, items, grids))
-    if paid and settings.replay is None:
+    if paid:
         lines += _prices(settings, rows, paid)
     if settings.replay is None:
         lines += _readings(settings, rows, reader())
     remarks = [*_remarks(grids, items), *_lines(_ends_of_sources(rows))]
     return [*lines, *_replacements(context, items), *remarks]
+
+
+def _paid(endpoints: Mapping[str, Endpoint], asked: Container[str]) -> dict[str, Endpoint]:
+    """Return those of *endpoints* that are *asked*, and paid for it."""
+    paid = dict(endpoints)
+    for name, endpoint in endpoints.items():
+        if endpoint.simulated or name not in asked:
+            del paid[name]
+    return paid
 
 
 def _of_alarms(chance: float) -> Iterator[str]:
@@ -162,7 +170,7 @@ def _trials(settings: Settings, rows: Sequence[TestEstimate], paid: Mapping[str,
     costs = [0.0, 0.0]
     for row in rows:
         endpoint = paid.get(row.endpoint)
-        if endpoint is not None and endpoint.price is not None and settings.replay is None:
+        if endpoint is not None and endpoint.price is not None:
             asked = row.requests(replaced=False)
             for place, requests in enumerate((asked.fair, asked.all_looks)):
                 costs[place] += requests.usual_cost(endpoint.price, row.reply_tokens)
@@ -181,6 +189,7 @@ def _about(number: float) -> str:
 def _size(
     settings: Settings, tests: int, rows: Sequence[TestEstimate], trials: str, run: str
 ) -> str:
+    """Return the first line: how many tests ask how many *trials*, of whom, into which *run*."""
     replaced = any(row.brought.most.requests for row in rows)
     endpoint = ", ".join(settings.endpoints)
     if settings.endpoint == "simulated" and not replaced:
@@ -266,6 +275,7 @@ def _together(prices: Iterable[tuple[float, float]], *, unknown: bool) -> str:
 
 
 def _cost(usual: float, most: float) -> str:
+    """Return what asking costs in words, usually and at most."""
     if most:
         return f"about {dollars(usual)}, at most {dollars(most)}"
     return "free"
@@ -423,6 +433,7 @@ def _named_endpoint(context: RunContext) -> str | None:
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:
+    """Name the fixture that *item* gets as its endpoint, and where it stands."""
     function = marks.fixtures_of(item, "endpoint")[-1].func
     if function.__module__.startswith("_pytest."):  # what pytest makes of @pytest.mark.parametrize
         return "its parameter 'endpoint'"

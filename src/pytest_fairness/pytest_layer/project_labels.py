@@ -44,8 +44,10 @@ class ProjectLabels:
         first = first_labels(labels)
         of_row: dict[int, Label] = {}
         for place, (key, reply) in enumerate(zip(frame["key"], frame["reply"], strict=True)):
-            if isinstance(reply, str) and (key, digest_of(reply)) in first:
-                of_row[place] = first[key, digest_of(reply)].label
+            if isinstance(reply, str):
+                label = first.get((key, digest_of(reply)))
+                if label is not None:
+                    of_row[place] = label.label
         if not of_row:
             return None
         return GivenLabels(of_row, _facts(labels, list(of_row.values())))

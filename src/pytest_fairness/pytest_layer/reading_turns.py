@@ -208,9 +208,14 @@ class _Readings:
 
 def _agreement(scores: Mapping[int, Any], others: Mapping[int, Any]) -> dict[str, JSON]:
     """Return on how many replies both say something, and on how many the same."""
-    both = [(scores[place], other) for place, other in others.items()]
-    scored = [pair for pair in both if not any(map(_is_no_score, pair))]
-    return {"both": len(scored), "agree": sum(first == second for first, second in scored)}
+    both = 0
+    agree = 0
+    for place, other in others.items():
+        score = scores[place]
+        if not _is_no_score(score) and not _is_no_score(other):
+            both += 1
+            agree += score == other
+    return {"both": both, "agree": agree}
 
 
 def _is_no_score(value: object) -> bool:

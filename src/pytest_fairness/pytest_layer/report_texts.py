@@ -46,9 +46,7 @@ def show_error(
     error = call.excinfo.value
     if hasattr(error, "finding"):
         _leave_out_arguments(report)
-    hint = ""
-    if isinstance(error, TypeError):
-        hint = _hint(error)
+    hint = _hint(error)
     if hint:
         error.add_note(hint)
     usage = isinstance(error, UsageError) and not isinstance(error, BaselineError)
@@ -71,19 +69,20 @@ def _leave_out_arguments(report: pytest.TestReport) -> None:
         entry.reprfuncargs = None
 
 
-def _hint(error: TypeError) -> str:
+def _hint(error: BaseException) -> str:
     """The argument that is meant, where an assertion of ours was given one that it does not have."""
+    if not isinstance(error, TypeError):
+        return ""
+
     import inspect
 
     from pytest_fairness import asserts
 
-    match = _STRAY.search(str(error))
-    function = None
-    if match is not None:
-        function = getattr(asserts, match[1], None)
-    if match is None or function is None:
-        return ""
-    return did_you_mean(match[2], inspect.signature(function).parameters).removeprefix("; ")
+    for name, argument in _STRAY.findall(str(error)):
+        if hasattr(asserts, name):
+            parameters = inspect.signature(getattr(asserts, name)).parameters
+            return did_you_mean(argument, parameters).removeprefix("; ")
+    return ""
 
 
 def _of_the_test(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
@@ -94,6 +93,7 @@ def _of_the_test(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]
 
 
 def _is_inside(path: Path) -> bool:
+    """Return whether *path* is a file of ours that no reader of a test has to see."""
     return path.is_relative_to(_PACKAGE) and not path.is_relative_to(_SUITES)
 
 
@@ -160,9 +160,11 @@ def make_warning_safe(message: warnings.WarningMessage) -> None:
     warning = message.message
     text = str(message.message)
     if isinstance(warning, Warning) and terminal(text) != text:
-        warning.args = tuple(
-            terminal(value) if isinstance(value, str) else value for value in warning.args
-        )
+        shown = list(warning.args)
+        for place, value in enumerate(shown):
+            if isinstance(value, str):
+                shown[place] = terminal(value)
+        warning.args = tuple(shown)
 
 
 def _safe(value: Any) -> Any:
@@ -187,6 +189,7 @@ def _safe(value: Any) -> Any:
 
 
 def _coloured(text: str) -> str:
-    return "".join(
-        part if _COLOUR.fullmatch(part) else terminal(part) for part in _COLOUR.split(text)
-    )
+    """Return *text* escaped, with the colours that pytest gave it."""
+    parts = _COLOUR.split(text)  # texts, and the colours between them
+    parts[::2] = map(terminal, parts[::2])
+    return "".join(parts)

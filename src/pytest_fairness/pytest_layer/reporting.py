@@ -63,10 +63,10 @@ class PastCapture:
         return self._terminal is not None and bool(self._terminal.isatty)
 
     def write(self, text: str) -> int:
+        """Write *text* to the terminal, if there is one, whatever pytest captures."""
+        suspended = contextlib.nullcontext()
         if self._capture:
             suspended = self._capture.global_and_fixture_disabled()
-        else:
-            suspended = contextlib.nullcontext()
         if self._terminal is not None:
             with suspended:
                 self._terminal.write(text, flush=True)
@@ -86,6 +86,7 @@ def progress(config: pytest.Config, mode: str) -> Progress | None:
 
 
 def now() -> str:
+    """Return the time in UTC, to the second, as the manifest has it."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -535,9 +536,10 @@ def _of_resuming(run: Path, resumed: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(resumed) > 1:
         times = f"{len(resumed)} times"
     notes = [f"resumed, {times}: not all of it was asked in one session"]
-    settings = [session.get("settings", {}) for session in resumed]
-    if any(given.get("retry_unknown") or given.get("retry_errors") for given in settings):
-        notes += _repeated_requests(run)
+    for session in resumed:
+        settings = session.get("settings", {})
+        if settings.get("retry_unknown") or settings.get("retry_errors"):
+            return [*notes, *_repeated_requests(run)]
     return notes
 
 
@@ -561,10 +563,11 @@ def _repeated_requests(run: Path) -> list[str]:
     total = 0
     with reading(run) as reader:
         for record in reader.all_records():
-            repeated = any(flag.startswith(AGAIN) for flag in record["flags"])
-            total += repeated
-            trials.update(record["cell"]["groups"].items())
-            again.update(record["cell"]["groups"].items() if repeated else ())
+            groups = record["cell"]["groups"].items()
+            trials.update(groups)
+            if any(flag.startswith(AGAIN) for flag in record["flags"]):
+                total += 1
+                again.update(groups)
     if not total:
         return []
     shares: dict[str, list[str]] = {}

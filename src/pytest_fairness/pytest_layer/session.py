@@ -83,6 +83,7 @@ class FairnessSession:
     # ------------------------------------------------------------ collecting
 
     def expand(self, metafunc: pytest.Metafunc) -> None:
+        """Make the items of a test: of each endpoint, and of each part of its design."""
         collection.ask_each(metafunc, self.settings.endpoints)
         if not marks.has_design(metafunc.definition):
             return
@@ -153,8 +154,7 @@ class FairnessSession:
 
     def _cap_by_hooks(self) -> None:
         """Let the lowest cap of suites and plugins hold where the session has none."""
-        caps = self.config.hook.pytest_fairness_max_cost(config=self.config)
-        declared = [cap for cap in caps if cap is not None]
+        declared = self.config.hook.pytest_fairness_max_cost(config=self.config)
         if self.settings.max_cost is None and declared:
             self.settings = dataclasses.replace(self.settings, max_cost=min(declared))
 
@@ -220,6 +220,7 @@ class FairnessSession:
             raise UsageError("\n".join(dict.fromkeys(problems)))
 
     def _choose_run(self, planned: Sequence[str]) -> list[str]:
+        """Choose the run that ``--fairness-resume=auto`` resumes; return the line that says why."""
         self.context, why = unfinished.chosen(self.context, planned, self.grids)
         return [why]
 
@@ -238,6 +239,7 @@ class FairnessSession:
 
     @cached_property
     def context(self) -> RunContext:
+        """Return the facts of the run that all parts of this process share."""
         given = self._given
         controller = self._controller
         # Controller and workers share the token, and through it the run's folder.
@@ -276,16 +278,23 @@ class FairnessSession:
 
     @cached_property
     def trial_source(self) -> TrialSource:
-        shard = self.settings.shard
+        """The source of the trials of this process; a shard deals them out, and tries no endpoint
+        beforehand.
+        """
+        deal = None
+        firsts = self._firsts()
+        if self.settings.shard:
+            deal = deal_of(self.settings.shard, self._items, self.grids)
+            firsts = []
         return TrialSource(
             self.context,
             self.systems.resolve,
             self.grids,
             collection.selected_cells(self._items),
-            deal=deal_of(shard, self._items, self.grids) if shard else None,
+            deal=deal,
             progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get(xdist.PROCESS),
-            firsts=() if shard else self._firsts(),
+            firsts=firsts,
             looks=self._looks,
             upcoming=upcoming(self._items, self.settings, self.config, alone=self.worker is None),
             configured=self.systems.configured,
@@ -350,6 +359,7 @@ class FairnessSession:
 
     @cached_property
     def _item_contexts(self) -> ItemContexts:
+        """Return what makes the context of each running test."""
         return ItemContexts(
             run=self.context,
             in_file=self._justifications,

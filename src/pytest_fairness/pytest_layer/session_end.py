@@ -31,13 +31,13 @@ class SessionEnd:
     def write(
         self, terminal: Any, summary: Sequence[str], orphans: Sequence[str], resume: str | None
     ) -> None:
-        """Write the *summary*, the *orphans* among baselines, and which run to *resume*."""
+        """Write the *summary*, the *orphans* among baselines, and which run to *resume*, if any."""
         terminal.section("fairness", sep="=")
         for line in summary:
             terminal.write_line(line)
         for line in orphans:
             terminal.write_line(line, yellow=True)
-        if self.interrupted and resume is not None and self.trouble is None:
+        if resume is not None:
             command = f"the same command with --fairness-resume {resume}"
             terminal.write_line(f"  to go on: {command}")
         if self.trouble is not None:

@@ -30,7 +30,7 @@ from pytest_fairness.running_test import (
     current_test,
     running_test,
 )
-from pytest_fairness.trials_frame import design_of
+from pytest_fairness.trials_frame import columns_named, design_of
 from pytest_fairness.words import count
 
 if TYPE_CHECKING:
@@ -99,6 +99,9 @@ class StagedTrials:
         return self.stages.looks(kind, fewest_trials)
 
     def _can_look(self, assertion: Assertion) -> bool:
+        """Return whether the table of *assertion* can be made of more names, or says where each
+        name was drawn.
+        """
         part = assertion.arguments["frame"]
         why, _ = self._as_handed_out(assertion, part)
         return not why or DRAW in part.columns or "name" in part.columns
@@ -142,6 +145,7 @@ class StagedTrials:
         return self._with_draw(made, stage)
 
     def _stage(self, names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
+        """Return the trials of a stage, asked once."""
         stage = names, frozenset(fewer.items())
         if stage not in self._asked:
             self._asked[stage] = self._ask(names, fewer)
@@ -257,10 +261,7 @@ class StagedTrials:
 def _is_named(column: object, assertion: Assertion) -> bool:
     """Return whether an argument of *assertion* names *column*."""
     for name, value in assertion.arguments.items():
-        names = value
-        if not isinstance(value, (list, tuple)):
-            names = [value]
-        if name != "frame" and column in names:
+        if name != "frame" and column in columns_named(value):
             return True
     return False
 

@@ -56,6 +56,7 @@ class Recorder:
         self.finished: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note that the test of *report* has finished, and hand on its findings."""
         if report.when == "teardown":
             self.finished.add(report.nodeid)
         if hasattr(report, FINDINGS):

@@ -34,7 +34,6 @@ from pytest_fairness.pytest_layer.marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
     PlannedCell,
-    PlannedGrid,
     Resolve,
     needs_one_message,
     parameters_of,
@@ -58,7 +57,7 @@ from pytest_fairness.runs.designs import (
 )
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.money import dollars
-from pytest_fairness.runs.records import trial_of
+from pytest_fairness.runs.records import trial_of, unchained
 from pytest_fairness.runs.replay import Replayer
 from pytest_fairness.runs.store import Retry
 from pytest_fairness.scorers import is_refusal
@@ -214,7 +213,7 @@ class TrialSource:
             record = pilots.earlier_record(record, test, run.of_type(PILOT)) or record
         record = logged or {**record, "test": test}
         if logged is None:
-            context.store.append(_of_this_run(record))
+            context.store.append(unchained(record))
         item.stash[CHOSEN_BY_PILOT] = record
         texts = {template.id for template in planned.grid.templates if not template.series}
         return frozenset(texts.union(*record["chosen"].values()))
@@ -243,6 +242,7 @@ class TrialSource:
 
     @property
     def _every_stage(self) -> bool:
+        """Return whether a shard asks all stages at once."""
         return self._context.settings.looks == EVERY_STAGE
 
     def _stage_of_shard(self, stages: Stages) -> int:
@@ -311,6 +311,9 @@ class TrialSource:
         fewer: Mapping[Pair, int],
         texts: Container[str] | None,
     ) -> pd.DataFrame:
+        """Return the trials of *item* at a stage: the first *names* of each group, of *fewer* as
+        many as that says, of the *texts* that a pilot chose.
+        """
         indices: Sequence[int] | None = None
         if planned.grid.stages is not None:
             indices = planned.grid.stage(names, fewer)
@@ -344,6 +347,7 @@ class TrialSource:
             progress.name_look(words)
 
     def _skip_on_a_shard(self) -> None:
+        """Skip the running test on a shard, which judges nothing."""
         if self._deal is not None:
             shard = self._context.settings.shard
             pytest.skip(
@@ -444,7 +448,12 @@ class TrialSource:
         return True
 
     def _asking_engines(self) -> list[Engine]:
-        return [engine for _, engine in self._engines.values() if isinstance(engine, Engine)]
+        """Return the engines that ask; those of a replay do not. Any thread may call it."""
+        engines = []
+        for _, engine in list(self._engines.values()):
+            if isinstance(engine, Engine):
+                engines.append(engine)
+        return engines
 
     def _known_elicitation(
         self, planned: Planned, endpoint: Endpoint, selection: collection.Selection
@@ -530,10 +539,9 @@ class TrialSource:
         design = self._logged_design(endpoint, planned, plan, part, whole=whole, trials=len(mine))
         if isinstance(engine, Engine):
             self._try_endpoints()
-        if isinstance(engine, Replayer):
-            trials = engine.run(mine, design)
-        else:
             trials = self._asked(engine, mine, meanwhile)
+        else:
+            trials = engine.run(mine, design)
         refuse_if_nothing_answered(trials, endpoint.name)
         if len(mine) == len(plan):
             return trials
@@ -581,6 +589,10 @@ class TrialSource:
             return None
         context = self._context
         store = context.store
+        looks = score_looks = list[int]()
+        if whole:
+            looks = list(_possible_looks(planned))
+            score_looks = list(_possible_looks(planned, OutcomeKind.NUMERIC))
         design = design_of(
             plan,
             test="::".join(test),
@@ -594,8 +606,8 @@ class TrialSource:
             session=context.session,
             whole=whole,
             trials=trials,
-            looks=list(_possible_looks(planned)) if whole else [],
-            score_looks=list(_possible_looks(planned, OutcomeKind.NUMERIC)) if whole else [],
+            looks=looks,
+            score_looks=score_looks,
         )
         designs = store.designs()
         if context.settings.run_to_resume is not None:
@@ -694,6 +706,9 @@ class TrialSource:
             raise EndpointError(self._refused)
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
+        """Return *system* as an endpoint, with what asks it, made once for each identity: an
+        engine, or in a replay the recording.
+        """
         context = self._context
         settings = self._context.settings
         endpoint = self._endpoint(system)
@@ -746,11 +761,12 @@ class TrialSource:
         return self._endpoints[id(system)][1]
 
     def _halt(self) -> None:
-        for _, engine in list(self._engines.values()):
-            if isinstance(engine, Engine):
-                engine.halt(_ENDED)
+        """Send nothing more: nobody is there to judge."""
+        for engine in self._asking_engines():
+            engine.halt(_ENDED)
 
     def close(self) -> None:
+        """Close the engines and their loop, and stop to watch the controller."""
         if self._parent is not None:
             self._parent.stop()
         try:
@@ -790,13 +806,13 @@ def _why_no_form(answer: Trial, planned: Planned) -> str:
     """Return why the system of *answer*, which was asked by a form, is asked the next way; empty
     where it took the form, or nobody knows.
     """
-    if answer.status is Status.ERROR and _REJECTED.search(answer.error or ""):
+    if answer.status is Status.ERROR and _REJECTED.search(str(answer.error)):
         return f"it refuses the schema ({answer.error})"
-    form = planned.grid.answer if isinstance(planned, PlannedGrid) else None
-    if answer.status is not Status.ANSWERED or form is None:
-        return ""
-    if read_form(answer.reply or "", form.key) is None:
-        return "it takes the schema and answers in prose"
+    form = planned.grid.answer
+    if answer.status is Status.ANSWERED and form is not None:
+        reply = str(answer.reply)
+        if read_form(reply, form.key) is None:
+            return "it takes the schema and answers in prose"
     return ""
 
 
@@ -829,11 +845,6 @@ def _refuse_unfinished(pilot: pd.DataFrame) -> None:
             f"{count(unfinished, 'trial')} of the pilot were not run, so that nobody knows which "
             "texts leave room; give the session more time and resume the run"
         )
-
-
-def _of_this_run(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *record*, perhaps of another run, without its place in the chain there."""
-    return {name: value for name, value in record.items() if name not in ("prev", "hash")}
 
 
 def _is_part_of(planned: Planned, whole: Planned) -> bool:
@@ -1011,6 +1022,7 @@ class _Answers:
         return table
 
     def _facts(self, planned: Planned) -> GridFacts:
+        """Return what the table carries of its design, for analyses and reports."""
         grid = planned.grid
         classes: dict[str, None] = {}
         for entry in self.entries:
@@ -1018,7 +1030,7 @@ class _Answers:
         cells = [entry.cell.id for entry in self.entries]
         design = (cells, grid.repetitions, sorted(grid.parameters.items()))
         answer = None
-        if isinstance(planned, PlannedGrid) and planned.grid.answer is not None:
+        if planned.grid.answer is not None:
             answer = planned.grid.answer.to_dict()
         return GridFacts(
             answer=answer,
@@ -1039,6 +1051,7 @@ class _Answers:
 
 
 def _heat(temperature: float | None) -> str:
+    """Return what the table says of a *temperature*."""
     if temperature is None:
         return "default"
     return f"{temperature:g}"

@@ -82,6 +82,7 @@ def asked(tests: Sequence[str], grids: Mapping[Key, Planned]) -> dict[str, str]:
 
 
 def _function_of(test: str) -> str:
+    """Return the node id of the function of *test*, without its parameters."""
     return test.partition("[")[0]
 
 

@@ -73,6 +73,7 @@ class Controller:
 
     @pytest.hookimpl
     def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker what was resolved here, and the token by which it finds the run."""
         node.workerinput |= {
             SETTINGS: self.settings.to_dict(),
             ARGUMENTS: arguments_of(self._config),
@@ -104,6 +105,7 @@ class Controller:
 
     @pytest.hookimpl
     def pytest_testnodedown(self, node: Any) -> None:
+        """Keep why a worker could not write all that it had asked."""
         # A worker that died has no output: its tests are missing then.
         output = getattr(node, "workeroutput", None) or {}
         self.trouble = self.trouble or output.get(TROUBLE)
@@ -113,6 +115,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Halt the workers where the session ends early."""
         if exitstatus not in _WHOLE:
             self.end()
 

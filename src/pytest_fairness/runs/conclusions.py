@@ -104,6 +104,7 @@ class Conclusions:
 
     @cached_property
     def _by_test(self) -> dict[str, list[int]]:
+        """Return the places of the judgements of each test."""
         places: dict[str, list[int]] = {}
         for place, judgement in enumerate(self.judged):
             places.setdefault(judgement.test, []).append(place)
@@ -154,6 +155,7 @@ class Conclusions:
         return False
 
     def _standing(self, judgement: Judgement, last: int) -> StandingJudgement:
+        """Return *judgement* with where it was judged, and how its test ended there."""
         judged_in = self.name
         item = self.outcomes.get(judgement.session, {}).get(judgement.test)
         if judgement.session == last:
@@ -172,6 +174,7 @@ class Conclusions:
 
 
 def _fails_a_test(finding: Mapping[str, Any]) -> bool:
+    """Return whether *finding* fails its test: a FAIL, or a FLAG without a justification."""
     verdict = finding.get("verdict")
     return verdict == "FAIL" or (verdict == "FLAG" and not finding.get("justification"))
 

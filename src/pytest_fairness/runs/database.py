@@ -231,20 +231,21 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
     """
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in (0, SCHEMA_VERSION):
-        exported = any(path.parent.glob(LOGS))
-        copied = (
-            "; or read a copy of its folder without run.sqlite3, as its exported records are "
-            "beside it"
-        )
+        copied = ""
+        if any(path.parent.glob(LOGS)):
+            copied = (
+                "; or read a copy of its folder without run.sqlite3, as its exported records are "
+                "beside it"
+            )
         raise StoreError(
             f"{path} was written by another version of pytest-fairness (form {version}, here "
-            f"{SCHEMA_VERSION}): read "
-            f"it with that version{copied if exported else ''}"
+            f"{SCHEMA_VERSION}): read it with that version{copied}"
         )
     return version
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of an empty run, and its account."""
     for statement in SCHEMA:
         connection.execute(statement)
     connection.execute("INSERT INTO account VALUES (0, 0)")
@@ -271,6 +272,7 @@ _MENDS = {
 
 
 def _explained(path: Path, error: Exception) -> StoreError:
+    """Return *error* in terms of the disk that *path* is on, with the mend."""
     name = getattr(error, "sqlite_errorname", "") or ""
     for names, mend in _MENDS.items():
         if name.startswith(names):
@@ -376,6 +378,7 @@ class _OpenFiles:
         return None
 
     def _lost(self, path: str, how: str) -> StoreError:
+        """Return the error of a file that is no longer what it was."""
         if not self._directory.exists():
             return files.removed(self._directory)
         return StoreError(
@@ -391,6 +394,7 @@ class CheckWritten(Operation):
     writes = False
 
     def run(self, database: Database) -> None:
+        """Hold the records of each writer against the heads that are known of them."""
         (answer,) = database.connection.execute("PRAGMA quick_check(1)").fetchone()
         if answer != "ok":
             raise damaged(database.path, " ".join(answer.split()))
@@ -509,6 +513,9 @@ class Database:
         return future
 
     def _put(self, waiting: _Waiting, *, urgent: bool) -> None:
+        """Queue an operation for the writing thread. Raises StoreError where nothing can be written
+        any more.
+        """
         if self._broken is not None:
             raise StoreError(str(self._broken))
         if self._pid != os.getpid():
@@ -548,6 +555,7 @@ class Database:
     # ------------------------------------------------------------ who lives
 
     def _another_process(self) -> StoreError:
+        """Return the error that says who writes as this writer."""
         who = None
         with (
             contextlib.suppress(StoreError, sqlite3.Error),
@@ -579,6 +587,7 @@ class Database:
     # ------------------------------------------------------------ the thread
 
     def _work(self) -> None:
+        """Commit what is queued, in groups, until the database is closed."""
         while True:
             self._filled.wait()
             if not self._urgent.is_set():
@@ -591,6 +600,7 @@ class Database:
                 return
 
     def _commit(self, group: Sequence[_Waiting]) -> None:
+        """Do the operations of *group* in one transaction, and hand out what came of them."""
         try:
             if self._broken is not None:
                 raise self._broken
@@ -622,6 +632,7 @@ class Database:
         self._settle(results)
 
     def _done(self, operation: Operation) -> Any:
+        """Return what comes of *operation*, or the error that belongs to its asker."""
         if type(operation) is Append:
             self._rows.append(self.chain.pack(operation.body))
             return None
@@ -635,6 +646,7 @@ class Database:
             return error
 
     def _save(self) -> None:
+        """Write the records and the account that have changed in this transaction."""
         if self._account_changed:
             self.connection.execute("UPDATE account SET settled = ?, reserved = ?", self.account)
             self._account_changed = False
@@ -661,6 +673,7 @@ class Database:
 
 
 def _resolve(settled: Sequence[tuple[_AnyFuture, Any]]) -> None:
+    """Hand each result to who waits for it."""
     for future, result in settled:
         if future.done():  # its asker has given up
             continue

@@ -69,8 +69,11 @@ class PlannedTrial:
     structured: Mapping[str, JSON] = field(default_factory=dict)
 
     def sent_parameters(self, endpoint: Endpoint) -> dict[str, JSON]:
-        structured = self.structured if takes_structured_output(endpoint) else {}
-        return {**endpoint.default_parameters, **structured, **self.parameters}
+        """Return the parameters with which *endpoint* is asked."""
+        parameters = dict(endpoint.default_parameters)
+        if takes_structured_output(endpoint):
+            parameters |= self.structured
+        return {**parameters, **self.parameters}
 
     def key(self, endpoint: Endpoint, identity: Mapping[str, JSON]) -> str:
         """The content key under which *endpoint*, of that *identity*, is asked. Raises UsageError."""
@@ -137,6 +140,7 @@ class RecordedDesign(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"
         return self._asked() == other._asked()
 
     def _asked(self) -> bytes:
+        """Return all of the design but who wrote it."""
         return canonical_json({**self.to_record(), "session": ""})
 
 
@@ -185,6 +189,7 @@ def design_of(
 
 
 def _digest(value: Any) -> str:
+    """Return 16 digits that tell *value* from another."""
     return hashlib.sha256(canonical_json(value)).hexdigest()[:16]
 
 
@@ -206,6 +211,7 @@ def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
 
 
 def _changed_facts(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """Yield what was another fact in *old* than it is in *new*, cut where it is long."""
     for what in dict.fromkeys((*old, *new)):
         if old.get(what) == new.get(what):
             continue
@@ -218,6 +224,7 @@ def _changed_facts(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[s
 
 
 def _changed_templates(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """Yield which templates are new, gone, or have another text."""
     for key in dict.fromkeys((*old, *new)):
         if key not in old:
             yield f"the prompt: template {key!r} is new"

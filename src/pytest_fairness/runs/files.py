@@ -77,6 +77,7 @@ def network_file_system(path: Path) -> str | None:
 
 
 def _unwritable(path: Path, error: OSError) -> StoreError:
+    """Return the error of a file that cannot be written, with the mend."""
     if path.is_symlink():
         check_regular(path)
     return StoreError(
@@ -120,9 +121,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise (
-            _unwritable(path, error) if path.parent.exists() else removed(path.parent)
-        ) from error
+        if not path.parent.exists():
+            raise removed(path.parent) from error
+        raise _unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 

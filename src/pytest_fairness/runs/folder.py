@@ -48,14 +48,15 @@ def reserve_run(
         with _one_after_the_other(entry):
             if entry.exists():
                 return _reserved(root, entry)
-            adopted = adopt() if callable(adopt) else adopt
-            made = (
-                None
-                if adopted
-                else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
-            )
+            name = adopt
+            if callable(name):
+                name = name()
+            made = None
+            if not name:
+                day = today or datetime.datetime.now().astimezone().date()
+                name = made = _make_next(root, str(day))
             draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
-            files.write_atomically(draft, (adopted or str(made)).encode("ascii", "replace"))
+            files.write_atomically(draft, name.encode("ascii", "replace"))
             try:
                 os.link(draft, entry)  # of several processes, one alone
             except FileExistsError:
@@ -91,6 +92,7 @@ def _one_after_the_other(entry: Path) -> Iterator[None]:
 
 
 def _make_next(root: Path, day: str) -> str:
+    """Make the folder with the next number of *day*, and return its name."""
     numbers = (int(path.name[11:]) for path in run_folders(root) if path.name.startswith(day))
     for number in itertools.count(1 + max(numbers, default=0)):
         with contextlib.suppress(FileExistsError):  # another session has just made it
@@ -184,6 +186,7 @@ def has_begun(run: Path) -> bool:
 
 
 def _started(run: Path) -> str:
+    """Return when *run* began, as its manifest has it; empty where that cannot be read."""
     try:
         return str(read_manifest(run).get("started") or "")
     except StoreError:  # whoever reads the run says what is wrong with it
@@ -191,6 +194,7 @@ def _started(run: Path) -> str:
 
 
 def _is_after(moment: str, now: datetime.datetime) -> bool:
+    """Return whether *moment*, as a manifest has it, lies after *now*."""
     try:
         parsed = datetime.datetime.fromisoformat(moment)
     except ValueError:
@@ -201,6 +205,7 @@ def _is_after(moment: str, now: datetime.datetime) -> bool:
 
 
 def _few(runs: Sequence[Path]) -> str:
+    """Return the names of the first of *runs*, in words."""
     if not runs:
         return "none"
     names = ", ".join(path.name for path in runs[:5])
@@ -226,11 +231,13 @@ def has_ended(root: Path, token: str) -> bool:
 
 
 def _entry(root: Path, token: str) -> Path:
+    """Return where the run of the session *token* is noted."""
     digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
     return root / _BOOKKEEPING / digest[:32]
 
 
 def _reserved(root: Path, entry: Path) -> Path:
+    """Return the run that *entry* names. Raises StoreError where there is no such folder."""
     name = entry.read_text("ascii", "replace")
     if not _RUN_ID.fullmatch(name) or not (root / name).is_dir() or (root / name).is_symlink():
         raise StoreError(
@@ -251,6 +258,7 @@ def run_folders(root: Path) -> list[Path]:
 
 
 def _prepare(root: Path) -> None:
+    """Make *root*, which git is told to leave out, and the folder for who has which run."""
     files.make_directory(root)
     # Prompts and replies may hold personal data; nobody should commit them by accident.
     ignore = root / ".gitignore"

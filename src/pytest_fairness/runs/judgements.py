@@ -13,7 +13,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -22,7 +22,7 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, to_json
 from pytest_fairness.runs.reader import RunRecords
 from pytest_fairness.scorers.outcome import Outcome
-from pytest_fairness.trials_frame import DESIGN, CarriedDesign, any_text
+from pytest_fairness.trials_frame import DESIGN, CarriedDesign, any_text, columns_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,6 +217,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         return Outcome(**{**facts, **given})
 
     def _table(self) -> dict[str, Any]:
+        """Return the table that was judged, unpacked. Raises StoreError."""
         unpacking = zlib.decompressobj()
         try:
             text = unpacking.decompress(base64.b64decode(self.columns), _LONGEST)
@@ -230,17 +231,14 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
 
 def _wanted_columns(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> list[str]:
     """The columns of *frame* that an analysis reads, or that *arguments* name, each once."""
-    named: list[Any] = []
-    for value in arguments.values():
-        if isinstance(value, (list, tuple)):
-            named += value
-        else:
-            named.append(value)
-    of_grid = DESIGN in frame.attrs
+    named = list(chain.from_iterable(map(columns_named, arguments.values())))
+    read = _READ
+    if DESIGN in frame.attrs:
+        read = frozenset(frame.columns)
+    read -= _IN_LOG
     wanted = []
     for name in dict.fromkeys(frame.columns):
-        read = (of_grid or name in _READ) and name not in _IN_LOG
-        if isinstance(name, str) and (read or name in named):
+        if isinstance(name, str) and (name in read or name in named):
             wanted.append(name)
     return wanted
 
@@ -257,6 +255,7 @@ def _rows(
 
 
 def _facts(outcome: Outcome) -> ScoreFacts:
+    """Return what a judgement keeps of *outcome*, without its values."""
     kind = None
     if outcome.kind is not None:
         kind = str(outcome.kind)
@@ -306,6 +305,7 @@ def _cells(values: list[Any]) -> list[JSON]:
 
 
 def _unpacked(column: Any) -> list[Any]:
+    """Return the values of a packed *column*."""
     if isinstance(column, dict):
         return [column["labels"][code] for code in column["codes"]]
     return list(column)

@@ -66,6 +66,7 @@ def identity_hash(endpoint_identity: Mapping[str, JSON]) -> str:
 
 
 def _digest(content: Mapping[str, Any], refusal: str) -> str:
+    """Return the SHA-256 of *content* as JSON. Raises UsageError, which begins with *refusal*."""
     try:
         return hashlib.sha256(canonical_json(content)).hexdigest()
     except (TypeError, ValueError) as error:

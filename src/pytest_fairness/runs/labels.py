@@ -117,6 +117,7 @@ def read_labels(file: Path) -> list[PersonLabel]:
 
 
 def _labels(rows: Iterator[list[str]], file: Path) -> Iterator[PersonLabel]:
+    """Yield the label of each row of *file*. Raises UsageError naming the line."""
     line = 0
     try:
         for line, row in enumerate(rows, 1):

@@ -131,4 +131,6 @@ def columns_of(text: str) -> tuple[str | None, bytes | None, str | None]:
     if match is None:
         return None, None, None
     kind, key, status = match.groups()
-    return kind, None if key is None else bytes.fromhex(key), status
+    if key is not None:
+        key = bytes.fromhex(key)
+    return kind, key, status

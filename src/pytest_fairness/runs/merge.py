@@ -81,6 +81,9 @@ def merge(directories: Sequence[Path], root: Path) -> Path:
 
 
 def _opened(directory: Path, stack: contextlib.ExitStack) -> _Shard:
+    """Return the shard, or the merged run, in *directory*, open as long as *stack*. Raises
+    UsageError for any other run, and for a shard that did not come to its end.
+    """
     manifest = read_manifest(directory)
     if "merged_from" in manifest:
         return _Shard(0, 0, manifest, stack.enter_context(reading(directory)))
@@ -99,6 +102,7 @@ def _opened(directory: Path, stack: contextlib.ExitStack) -> _Shard:
 
 
 def _check_complete(shards: Sequence[_Shard]) -> None:
+    """Raise UsageError unless *shards* are all of one run, each once."""
     if not shards:
         raise UsageError("there is nothing to merge: name the folders of all shards")
     whole = shards[0].whole
@@ -123,15 +127,18 @@ def _check_before(before: Sequence[_Shard], shards: Sequence[_Shard]) -> None:
         )
     for shard in shards:
         name = shard.manifest.get(GOES_ON_FROM)
-        if name is not None and name not in names:
+        if name is None:
+            if names:
+                raise UsageError(
+                    f"{shard} does not go on from {before[0]}: ask it with "
+                    f"--fairness-resume={names[0]}"
+                )
+        elif name not in names:
             raise UsageError(f"{shard} goes on from the merged run {name}: name its folder, too")
-        if name is None and names:
-            raise UsageError(
-                f"{shard} does not go on from {before[0]}: ask it with --fairness-resume={names[0]}"
-            )
 
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
+    """Raise UsageError where *other* was asked under other conditions than *first*, or otherwise."""
     others = other.conditions()
     differences = []
     for field, value in first.conditions().items():
@@ -156,12 +163,14 @@ def _check_tests(shard: _Shard, other: _Shard) -> None:
 def _unlike(
     shard: _Shard, other: _Shard, design: RecordedDesign, differences: Sequence[str]
 ) -> UsageError:
+    """Return the error of two shards that asked a test differently."""
     return UsageError(
         f"{shard} and {other} asked {design.test} differently: {'; '.join(differences)}"
     )
 
 
 def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, Any]:
+    """Write the records of all *runs* by *connection*; return the manifest of the merged run."""
     first = runs[0].manifest
     merged = list(first.get("merged_from", ()))
     stage = 1 + max((entry.get("stage", 1) for entry in merged), default=0)
@@ -172,9 +181,9 @@ def _fill(connection: sqlite3.Connection, runs: Sequence[_Shard]) -> dict[str, A
             insert_records(connection, writer, map(body_of, run.reader.lines(name)))
         if run.part:
             merged.append({**_origin(run), "stage": stage})
-        endpoints += [
-            entry for entry in run.manifest.get("endpoints", ()) if entry not in endpoints
-        ]
+        for entry in run.manifest.get("endpoints", ()):
+            if entry not in endpoints:
+                endpoints.append(entry)
     looks = {}
     if "looks" in first:
         looks["looks"] = first["looks"]

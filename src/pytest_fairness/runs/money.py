@@ -72,11 +72,10 @@ def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
     """
     if usage is None or absurd(usage):
         return None
-    tokens_in = _count(usage.input_tokens)
-    tokens_out = _count(usage.output_tokens)
+    fewest = int(replied)
+    tokens_in = _count(usage.input_tokens, fewest)
+    tokens_out = _count(usage.output_tokens, fewest)
     if tokens_in is None or tokens_out is None:
-        return None
-    if replied and 0 in (tokens_in, tokens_out):
         return None
     return _nano(price.cost(input_tokens=tokens_in, output_tokens=tokens_out))
 
@@ -90,14 +89,16 @@ def absurd(usage: Usage | None) -> bool:
     return max(tokens_in, tokens_out) > ABSURD_TOKENS
 
 
-def _count(value: object) -> int | None:
+def _count(value: object, fewest: int = 0) -> int | None:
+    """Return *value* where it is a number of tokens, *fewest* or more."""
     # type(): True is an int, and no number of tokens.
-    if type(value) is int and value >= 0:
+    if type(value) is int and value >= fewest:
         return value
     return None
 
 
 def _nano(dollars: float) -> int:
+    """Return *dollars* in nano-dollars, rounded up."""
     # A millionth of a nano-dollar is rounding in the sum of products, not a cost.
     return math.ceil(dollars * _NANO - 1e-6)
 
@@ -217,7 +218,10 @@ class Budget:
         return True
 
     def _give_back(self, reserved: asyncio.Future[Any], amount: int) -> None:
-        if not reserved.cancelled() and reserved.exception() is None and reserved.result():
+        """Give *amount* back, where it was *reserved* for a call that is not made any more."""
+        if reserved.cancelled() or reserved.exception() is not None:
+            return
+        if reserved.result():
             self._database.submit(Settle(reserved=amount, cost=0))
 
     def settle(self, reserved: int, cost: int) -> None:

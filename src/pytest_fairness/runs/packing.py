@@ -75,8 +75,10 @@ class Packer:
         digest = chained_digest(text, self.head)
         self.number = self.number + 1
         self.head = digest.hex()
-        place = _TYPE + len(kind or "")
-        body = (text if key is None else text[:place] + text[place + _KEY :]).encode("ascii")
+        body = text.encode("ascii")
+        if key is not None:  # it stands in a column of its own
+            place = _TYPE + len(kind or "")
+            body = body[:place] + body[place + _KEY :]
         bases = self._bases_of(kind, key, body)
         distances = " ".join(str(self.number - base.number) for base in bases) or None
         packed = _deflated(body, b"".join(base.body for base in bases)[-_WINDOW:])
@@ -169,6 +171,7 @@ class Unpacker:
             previous = digest
 
     def _body(self, writer: str, number: int, bases: str | None, packed: bytes) -> bytes:
+        """Return the body of a record, unpacked with the help of its *bases*. Raises ValueError."""
         dictionary = b""
         for distance in map(int, (bases or "").split()):
             if distance <= 0:

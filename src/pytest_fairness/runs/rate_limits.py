@@ -75,9 +75,10 @@ class Limiter:
         """Tokens that a call will take, by what replies took before where no parameter says it."""
         letters = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in messages)
         limit = output_limit(parameters)
-        return letters // 3 + round(
-            self._typical if limit is None else min(limit, 2 * self._typical)
-        )
+        reply = self._typical
+        if limit is not None:
+            reply = min(limit, 2 * self._typical)
+        return letters // 3 + round(reply)
 
     async def take(self, tokens: int) -> float:
         """Take a turn, as :class:`Take` does."""
@@ -98,6 +99,7 @@ class Limiter:
 
 
 def _share(amount: int, per_minute: int | None) -> float:
+    """Return the seconds of a minute that *amount* takes of a limit; 0 without a limit."""
     if per_minute is None:
         return 0.0
     return amount * _MINUTE / per_minute

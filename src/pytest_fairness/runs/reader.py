@@ -68,6 +68,7 @@ class Find(Operation):
     keys: list[str]
 
     def run(self, database: Any) -> list[str | None]:
+        """Read the records by portions, until the answer is as long as it may be."""
         answer = list[str | None]()
         size = 0
         for start in range(0, len(self.keys), AT_ONCE):
@@ -111,8 +112,11 @@ class RunRecords:
         while at < len(wanted):
             lines = self.ask(Find(keys=wanted[at : at + AT_ONCE]))
             for key, line in zip(wanted[at:], lines, strict=False):
-                # The caller's own string as the key: many trials are held at once.
-                yield None if line is None else {**decode_line(line), "key": key}
+                record = None
+                if line is not None:
+                    # The caller's own string as the key: many trials are held at once.
+                    record = {**decode_line(line), "key": key}
+                yield record
             at += len(lines)
 
     def trial(self, key: str) -> Trial | None:
@@ -208,6 +212,7 @@ class RunReader(RunRecords):
         return self._decoded(f"{_TRIALS} ORDER BY id")
 
     def _decoded(self, query: str, *values: Any) -> Iterator[dict[str, Any]]:
+        """Yield the records of a *query*, decoded."""
         return (decode_line(self.texts.text(row)) for row in self.connection.execute(query, values))
 
     @cached_property
@@ -283,6 +288,7 @@ def record_lines(
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
+    """Name *path* in the error where the block cannot read its database."""
     try:
         yield
     except (sqlite3.Error, UnicodeError) as error:  # also its message may be damaged
@@ -325,6 +331,7 @@ def _is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
 
 
 def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
+    """Raise StoreError for a trial that stands in the logs twice."""
     query = (
         "SELECT key FROM records WHERE key IS NOT NULL AND type = 'trial' AND status NOT IN "
         "('unknown', 'error') "
@@ -397,6 +404,7 @@ class Heads:
         connection.execute("COMMIT")
 
     def _check_stored(self, connection: sqlite3.Connection, path: Path, watch: Watch) -> None:
+        """Check the tables of the database *path*, and each of its records. Raises StoreError."""
         connection.text_factory = legible
         try:
             schema = connection.execute(
@@ -441,6 +449,7 @@ class Heads:
             raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
 
     def _exported(self, path: Path) -> Iterator[str]:
+        """Yield the checked lines of an exported file. Raises StoreError naming the line."""
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
             for number, data in enumerate(stream, 1):
                 if not data.endswith(b"\n"):
@@ -472,6 +481,9 @@ class Heads:
         )
 
     def _check_length(self, where: Path) -> None:
+        """Raise StoreError where a log is shorter than the manifest says, longer after the end of
+        the run, or not in the manifest.
+        """
         finished = FINISHED in self._manifest
         for name, anchor in sorted(self._anchors.items()):
             if name not in self.reached:

@@ -104,6 +104,9 @@ def trial_record(
     in which its process took the trials of its batch up.
     *script* is the identity of what decided between turns.
     """
+    decided = {}
+    if script is not None:
+        decided["script"] = script
     return {
         "type": "trial",
         "key": trial.key,
@@ -116,9 +119,17 @@ def trial_record(
         "order": order,
         "seed": seed,
         "flags": flags,
-        **({} if script is None else {"script": script}),
+        **decided,
         **_now(),
     }
+
+
+def unchained(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *record*, perhaps of another run, without its place in the chain there."""
+    alone = dict(record)
+    for name in ("prev", "hash"):
+        alone.pop(name, None)
+    return alone
 
 
 def cell_of(record: Mapping[str, Any]) -> Cell:

@@ -19,7 +19,7 @@ from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_c
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.records import SIMULATED, trial_of
+from pytest_fairness.runs.records import SIMULATED, trial_of, unchained
 from pytest_fairness.runs.store import RunStore
 
 #: Whole records, with their messages, are too much to hold of all trials at once.
@@ -39,7 +39,6 @@ class Replayer:
         self.recording = recording
         self._identity = endpoint.identity()
         self._introduced = False
-        self._used: set[tuple[str, str]] = set()
 
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key of *planned*: the one under which it was asked. Raises UsageError."""
@@ -62,11 +61,7 @@ class Replayer:
         wanted = list(dict.fromkeys(keys))
         for start in range(0, len(wanted), _AT_ONCE):
             finished |= self._replayed(wanted[start : start + _AT_ONCE])
-        for key, trial in zip(keys, planned, strict=True):
-            use = (key, trial.cell.id)
-            if trial.cell.id != finished[key][1] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": trial.cell})
-                self._used.add(use)
+        self.store.log_uses(keys, planned, finished)
         self.store.flush()
         return [finished[key][0] for key in keys]
 
@@ -101,6 +96,9 @@ class Replayer:
     def _incomplete(
         self, missing: Sequence[PlannedTrial], total: int, design: RecordedDesign | None
     ) -> EndpointError:
+        """Return the error of a replay that the recording has not all trials for: what has changed
+        since, or that it was never asked.
+        """
         changed = []
         if design is not None:
             changed = closest_changes(self.recording.designs(), design)
@@ -124,8 +122,7 @@ class Replayer:
 
     def _log(self, record: Mapping[str, Any]) -> None:
         """Log *record* in this run: with when it was asked, and where it comes from."""
-        kept = {key: value for key, value in record.items() if key not in ("prev", "hash")}
-        self.store.append({**kept, "replay_of": self.recording.directory.name})
+        self.store.append({**unchained(record), "replay_of": self.recording.directory.name})
 
     def close(self) -> None:
         """Nothing is held open."""

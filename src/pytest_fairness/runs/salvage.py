@@ -73,11 +73,12 @@ class Lost(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        if self.first == self.last:
+        lines = f", lines {self.first}-{self.last}"
+        if not self.first:
+            lines = ""
+        elif self.first == self.last:
             lines = f", line {self.first}"
-        else:
-            lines = f", lines {self.first}-{self.last}"
-        return f"{self.file}{lines if self.first else ''}: {self.why}"
+        return f"{self.file}{lines}: {self.why}"
 
 
 @dataclass(slots=True)
@@ -114,6 +115,9 @@ def salvage(directory: Path, root: Path) -> Salvage:
 
 
 def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dict[str, Any]:
+    """Write what verifies of *directory* by *connection*, note in *done* what is lost; return the
+    manifest. Raises UsageError where nothing verifies.
+    """
     manifest: dict[str, Any] = {}
     try:
         manifest = read_manifest(directory)
@@ -176,6 +180,7 @@ def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> It
 
 
 def _exported(directory: Path) -> Iterator[tuple[str, int, bytes]]:
+    """Yield each line of the exported files, with file and number."""
     for path in sorted(directory.glob(LOGS)):
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
             yield from ((path.name, number, data) for number, data in enumerate(stream, 1))
@@ -267,6 +272,7 @@ class _Log:
         self._debris = False
 
     def lose(self, first: int, why: str, last: int = 0) -> None:
+        """Note that the records *first* to *last* are lost; runs of one reason are one entry."""
         last = last or first
         if self.lost and (self.lost[-1].last, self.lost[-1].why) == (first - 1, why):
             first = self.lost.pop().first
@@ -280,14 +286,19 @@ class _Log:
         self._end = number
         # What editors and git do to a whole file is undone: a byte order mark, another line ending,
         # none at the end.
-        line = (data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data).rstrip(b"\r\n")
+        line = data.rstrip(b"\r\n")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
         try:
             if why:
                 raise BadLineError(why)
             previous, digest = check_line(line)
             decode_line(line)
         except BadLineError as error:
-            self.lose(number, str(error) if why or data.endswith(b"\n") else "cut short")
+            fault = str(error)
+            if not why and not data.endswith(b"\n"):
+                fault = "cut short"
+            self.lose(number, fault)
             self._debris = True
             return
         if digest in self.records:

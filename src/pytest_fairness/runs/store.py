@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Status
+from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.database import (
     AT_ONCE,
     CheckWritten,
@@ -29,6 +29,7 @@ from pytest_fairness.runs.database import (
     as_stored,
     in_keys,
 )
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.export import export_records, heads_of
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
@@ -103,6 +104,9 @@ class Claim(Operation):
     def _some(
         self, database: Database, keys: Sequence[str]
     ) -> tuple[dict[str, list[str]], list[str]]:
+        """Claim some of the keys; return those that are ours now, each with earlier attempts, and
+        those that a living process has.
+        """
         execute = database.connection.execute
         ((wanted, values),) = in_keys(keys)
         holders = {key.hex(): writer for key, writer in execute(f"{_HOLDERS} {wanted}", values)}
@@ -165,6 +169,7 @@ def _add_attempts(
 
 
 def _text(database: Database, number: int) -> str:
+    """Return the text of the record in row *number*."""
     return database.texts.text(database.connection.execute(_RECORD, (number,)).fetchone())
 
 
@@ -189,6 +194,7 @@ class ExchangeManifest(Operation):
     after: str = ""
 
     def run(self, database: Database) -> str:
+        """Return the manifest that is there after the exchange. Raises StoreError for other heads."""
         manifest = read_manifest(database.directory)
         current = encode_manifest(manifest).decode("ascii")
         if self.before != current or self.after == current:
@@ -209,6 +215,7 @@ class _Finish(Operation):
     export: bool = False
 
     def run(self, database: Database) -> None:
+        """Export the records where that is wanted, or was done before, and write the heads."""
         connection = database.connection
         directory = database.directory
         export = self.export or any(directory.glob(LOGS))
@@ -249,6 +256,7 @@ class RunStore(RunRecords):
         self.notes = notes
         self._mutex = threading.Lock()
         self._introduced = False
+        self._used: set[tuple[str, str]] = set()
         # Of what was there before this session alone, what failed is asked again.
         ((self._version, self._before),) = self.ask(Read("look"))
 
@@ -335,7 +343,24 @@ class RunStore(RunRecords):
                 self._introduced = True
         self.database.append(body)
 
+    def log_uses(
+        self,
+        keys: Sequence[str],
+        planned: Sequence[PlannedTrial],
+        finished: Mapping[str, tuple[Trial, str]],
+    ) -> None:
+        """Log which further cells of *planned* share a trial, so that the table of every cell can
+        be rebuilt from the log. *finished* has the trials by their *keys*, each with the identifier
+        of the cell on its record. Raises StoreError.
+        """
+        for key, trial in zip(keys, planned, strict=True):
+            use = (key, trial.cell.id)
+            if trial.cell.id != finished[key][1] and use not in self._used:
+                self.append({"type": "use", "key": key, "cell": trial.cell})
+                self._used.add(use)
+
     def _introduction(self) -> dict[str, Any]:
+        """Return the first record of this writer: who writes, where, and with what."""
         versions = {
             "pytest-fairness": metadata.version("pytest-fairness"),
             "python": platform.python_version(),
