@@ -29,6 +29,7 @@ from packaging.version import InvalidVersion, Version
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.history import Version as BaselineVersion
 from pytest_fairness.baselines.history import versions
+from pytest_fairness.baselines.mitigations import answered_by
 from pytest_fairness.errors import BaselineError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
@@ -186,16 +187,14 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
     """Yield what every other run beside this one says of the findings that did not pass in it, or
     that an entry answers.
     """
-    answered = {
-        number for mitigation in results.mitigations for number in mitigation.get("findings", ())
-    }
-    wanted = {
-        number
-        for finding, _, number in results.named
-        if finding.verdict != "PASS" or number in answered
-    }
+    wanted = answered_by(results.mitigations)
+    for finding, _, number in results.named:
+        if finding.verdict != "PASS":
+            wanted.add(number)
+    if not wanted:
+        return
     for other in run_folders(run_dir.parent):
-        if other.name == run_dir.name or not wanted:
+        if other.name == run_dir.name:
             continue
         with contextlib.suppress(FairnessError):  # a run that did not come to its end says nothing
             yield from _retests_in(read_results(other), other.name, wanted, results)
@@ -206,6 +205,7 @@ def _retests_in(
 ) -> Iterator[Sequence[Any]]:
     """Yield what the run *again*, which is called *run*, says of the findings *wanted*."""
     finished = again.run.get("finished")
+    day = again.finished[:10]
     for finding, nodeid, number in again.named:
         if number not in wanted:
             continue
@@ -215,7 +215,7 @@ def _retests_in(
             finding.model_endpoint or "",
             finding.simulated,
         )
-        action = _action_on(number, str(finished or "")[:10], results)
+        action = _action_on(number, day, results)
         yield number, run, finished, finding.verdict.value, nodeid, *about, *action
 
 

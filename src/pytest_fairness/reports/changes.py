@@ -100,45 +100,49 @@ def counted(changes: Iterable[FindingChange]) -> str:
 def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
     """Return what became of a finding, and what made an alarm worse."""
     alarm = after.verdict in ALARMS
-    if alarm and not _was_alarm(before):
+    if before is None and alarm:
         return Change.NEW, ""
     if before is None:
         return Change.ADDED, ""
     if before.verdict is not after.verdict:
-        return _other_verdict(before.verdict, after.verdict), ""
+        return _OF_VERDICTS[before.verdict, after.verdict], ""
     if alarm and (why := _worse_alarm(before, after)):
         return Change.WORSE, why
     return Change.SAME, ""
 
 
-def _other_verdict(before: Verdict, after: Verdict) -> Change:
-    """Return what a change of the verdict comes to."""
-    if before in ALARMS and after is Verdict.PASS:
-        return Change.FIXED
-    if after is Verdict.INCONCLUSIVE:
-        return Change.UNDECIDED
-    if after.severity < before.severity:
-        return Change.BETTER
-    return Change.WORSE
-
-
-def _was_alarm(before: Finding | None) -> bool:
-    """Return whether there was a finding *before*, and it raised an alarm."""
-    return before is not None and before.verdict in ALARMS
+#: What another verdict than before comes to.
+_OF_VERDICTS = {
+    (Verdict.PASS, Verdict.INCONCLUSIVE): Change.UNDECIDED,
+    (Verdict.PASS, Verdict.FLAG): Change.NEW,
+    (Verdict.PASS, Verdict.FAIL): Change.NEW,
+    (Verdict.INCONCLUSIVE, Verdict.PASS): Change.BETTER,
+    (Verdict.INCONCLUSIVE, Verdict.FLAG): Change.NEW,
+    (Verdict.INCONCLUSIVE, Verdict.FAIL): Change.NEW,
+    (Verdict.FLAG, Verdict.PASS): Change.FIXED,
+    (Verdict.FLAG, Verdict.INCONCLUSIVE): Change.UNDECIDED,
+    (Verdict.FLAG, Verdict.FAIL): Change.WORSE,
+    (Verdict.FAIL, Verdict.PASS): Change.FIXED,
+    (Verdict.FAIL, Verdict.INCONCLUSIVE): Change.UNDECIDED,
+    (Verdict.FAIL, Verdict.FLAG): Change.BETTER,
+}
 
 
 def _worse_alarm(before: Finding, after: Finding) -> str:
     """Return why an alarm is worse than before at the same verdict; empty where it is not."""
     if before.justification and not after.justification:
         return "justified no longer"
-    larger = [pair for pair in after.pairs if any(_has_grown(old, pair) for old in before.pairs)]
+    larger = []
+    for pair in after.pairs:
+        if any(_has_grown(old, pair) for old in before.pairs):
+            larger.append(pair)
     if not larger:
         return ""
     widest = max(larger, key=lambda pair: abs(pair.effect))
     why = f"larger between {widest.group_1} and {widest.group_2}"
     looks = looks_of(after)
     if looks is not None and looks["stopped_early"]:
-        why += f" ({EARLY})"
+        return f"{why} ({EARLY})"
     return why
 
 

@@ -590,8 +590,8 @@ def _forest_line(
     room = 0
     if first.dots:
         room = 30
-    row = _forest_row(first, places.at(first.value), places, y + 10 + room)
-    return [label, *row], y + 24 + room
+    marks = _forest_row(first, places.at(first.value), places, y + 10 + room)
+    return [label, *marks], y + 24 + room
 
 
 def _forest_row(row: ForestRow, x: float, places: AxisScale, y: float) -> Iterator[str]:
