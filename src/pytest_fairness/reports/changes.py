@@ -105,26 +105,21 @@ def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
     if before is None:
         return Change.ADDED, ""
     if before.verdict is not after.verdict:
-        return _OF_VERDICTS[before.verdict, after.verdict], ""
+        return _OF_VERDICTS[before.verdict][after.verdict], ""
     if alarm and (why := _worse_alarm(before, after)):
         return Change.WORSE, why
     return Change.SAME, ""
 
 
-#: What another verdict than before comes to.
+#: What another verdict than before comes to: of a finding that was no alarm and is one, of one that
+#: was and is none, and by both verdicts.
+_RAISED = {Verdict.FLAG: Change.NEW, Verdict.FAIL: Change.NEW}
+_ENDED = {Verdict.PASS: Change.FIXED, Verdict.INCONCLUSIVE: Change.UNDECIDED}
 _OF_VERDICTS = {
-    (Verdict.PASS, Verdict.INCONCLUSIVE): Change.UNDECIDED,
-    (Verdict.PASS, Verdict.FLAG): Change.NEW,
-    (Verdict.PASS, Verdict.FAIL): Change.NEW,
-    (Verdict.INCONCLUSIVE, Verdict.PASS): Change.BETTER,
-    (Verdict.INCONCLUSIVE, Verdict.FLAG): Change.NEW,
-    (Verdict.INCONCLUSIVE, Verdict.FAIL): Change.NEW,
-    (Verdict.FLAG, Verdict.PASS): Change.FIXED,
-    (Verdict.FLAG, Verdict.INCONCLUSIVE): Change.UNDECIDED,
-    (Verdict.FLAG, Verdict.FAIL): Change.WORSE,
-    (Verdict.FAIL, Verdict.PASS): Change.FIXED,
-    (Verdict.FAIL, Verdict.INCONCLUSIVE): Change.UNDECIDED,
-    (Verdict.FAIL, Verdict.FLAG): Change.BETTER,
+    Verdict.PASS: {**_RAISED, Verdict.INCONCLUSIVE: Change.UNDECIDED},
+    Verdict.INCONCLUSIVE: {**_RAISED, Verdict.PASS: Change.BETTER},
+    Verdict.FLAG: {**_ENDED, Verdict.FAIL: Change.WORSE},
+    Verdict.FAIL: {**_ENDED, Verdict.FLAG: Change.BETTER},
 }
 
 

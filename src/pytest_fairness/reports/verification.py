@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
@@ -142,10 +142,10 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
             )
             _check_trials(reader, verification, watch)
             _check_pilots(reader, verification)
-            conclusions = Conclusions(reader)
-            _check_sessions(results, manifest, conclusions, run_dir, verification)
-            judged = _check_judged(results, conclusions, verification)
-            _check_conclusions(results, manifest, conclusions, run_dir, verification)
+            run = _RecordedRun(run_dir, results, manifest, Conclusions(reader))
+            _check_sessions(run, verification)
+            judged = _check_judged(run, verification)
+            _check_conclusions(run, verification)
             for at in watch(
                 "findings derived", len(results.findings), range(len(results.findings))
             ):
@@ -315,14 +315,18 @@ _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_EN
 AS_RECORDED = ("announced", "asked", "looking", "unasked", "salvaged_from")
 
 
-def _check_sessions(
-    results: RunResults,
-    manifest: Mapping[str, Any],
-    conclusions: Conclusions,
-    run_dir: Path,
-    verification: Verification,
-) -> None:
+class _RecordedRun(NamedTuple):
+    """A run's folder, what its files say, and what its log says that its sessions concluded."""
+
+    folder: Path
+    results: RunResults
+    manifest: Mapping[str, Any]
+    conclusions: Conclusions
+
+
+def _check_sessions(run: _RecordedRun, verification: Verification) -> None:
     """Compare manifest, outcomes and pages with what the sessions have logged of themselves."""
+    folder, results, manifest, conclusions = run
     ended = conclusions.ended.get(conclusions.last)
     if ended is None:
         verification.problems.append(
@@ -338,7 +342,7 @@ def _check_sessions(
         unlike = _differences(manifest.get(name), to_json(results.run.get(name)), name)
         wrong += _within("manifest.json", unlike)
     pages: dict[str, str] = {}
-    for path in (*run_dir.glob(f"*{SUFFIX}"), *run_dir.glob(f"*{SECTIONS_SUFFIX}")):
+    for path in (*folder.glob(f"*{SUFFIX}"), *folder.glob(f"*{SECTIONS_SUFFIX}")):
         pages[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     for name in sorted({*pages, *ended["pages"]}):
         if pages.get(name) != ended["pages"].get(name):
@@ -441,15 +445,14 @@ def _unlike_outcomes(
     yield from _within("findings.json", missing)
 
 
-def _check_judged(
-    results: RunResults, conclusions: Conclusions, verification: Verification
-) -> dict[int, Judgement]:
+def _check_judged(run: _RecordedRun, verification: Verification) -> dict[int, Judgement]:
     """Find the judgement of each finding, by its place; one that stands and has no finding is
     named.
     """
+    conclusions = run.conclusions
     last = conclusions.last
     counts = conclusions.counts(conclusions.last)
-    makers = {(item.judged_in, item.nodeid): item for item in results.items}
+    makers = {(item.judged_in, item.nodeid): item for item in run.results.items}
     standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for (test, _), judgement in sorted(conclusions.kept(last, counts).items()):
         standing["", test].append(judgement)
@@ -488,21 +491,16 @@ def _without_finding(
     return f"the log has {of_test}, and findings.json {findings}{where}: {verdicts}"
 
 
-def _check_conclusions(
-    results: RunResults,
-    manifest: Mapping[str, Any],
-    conclusions: Conclusions,
-    run_dir: Path,
-    verification: Verification,
-) -> None:
+def _check_conclusions(run: _RecordedRun, verification: Verification) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
-    run = {**results.run}
+    folder, results, manifest, conclusions = run
     ledger = results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
-    again = conclude(run_dir, manifest, ledger, entries)
-    wrong = _within("findings.json", _differences(to_json(run), to_json(again.run), "run"))
-    written = json.loads((run_dir / NAME).read_bytes())
+    again = conclude(folder, manifest, ledger, entries)
+    unlike = _differences(to_json(results.run), to_json(again.run), "run")
+    wrong = _within("findings.json", unlike)
+    written = json.loads((folder / NAME).read_bytes())
     # Else of an earlier version, which is read otherwise.
     if written.get("schema") == ledger["schema"]:
         for data in written["findings"]:
