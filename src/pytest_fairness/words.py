@@ -170,6 +170,29 @@ def part_of(some: int, whole: int) -> str:
     return f"{some:,}"
 
 
+def led(lead: str, text: object) -> str:
+    """Write *text* after its *lead*: `` by gender`` after `` by ``; empty where there is none."""
+    if text:
+        return f"{lead}{text}"
+    return ""
+
+
+def bracketed(text: str, remark: str) -> str:
+    """Write *text* with a *remark* in brackets: ``d −0.79 (90 %)``; alone where there is none."""
+    if remark:
+        return f"{text} ({remark})"
+    return text
+
+
+def beyond(number: int, most: int) -> str:
+    """Count what a list of *number* things leaves out after the first *most*: ``… and 12 more``;
+    empty where it has all.
+    """
+    if number > most:
+        return f"… and {number - most:,} more"
+    return ""
+
+
 def names_in(text: str) -> list[str]:
     """Return the names in *text*, which has commas between them."""
     return list(filter(None, map(str.strip, text.split(","))))

@@ -21,7 +21,7 @@ from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import read_design
 from pytest_fairness.statistics.compare import measure
 from pytest_fairness.statistics.pair_table import PairTable, Strata
-from pytest_fairness.statistics.proportions import nearly_equal
+from pytest_fairness.statistics.proportions import ClusteredRates, nearly_equal
 
 from . import by_hand as slow
 from .by_hand import Row
@@ -241,9 +241,9 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     if yes_no and not math.isnan(found.p_cluster[0]) and not parts:
         same(float(found.figures["design_effect"][0]), slow.design_effect(rows), "design effect")
         p = [found.figures["rate_1"], found.figures["rate_2"]]
-        near, _ = nearly_equal(
-            p[0], found.rows[:, 0], p[1], found.rows[:, 1], found.figures["design_effect"], found.df
-        )
+        n = found.rows.T
+        rates = ClusteredRates(p[0], n[0], p[1], n[1], found.figures["design_effect"], found.df)
+        near, _ = nearly_equal(rates)
         assert bool(near[0]) is slow.nearly_equal(rows)
 
 

@@ -28,7 +28,7 @@ from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.compare import measure, worst_rank
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
-from pytest_fairness.statistics.proportions import nearly_equal
+from pytest_fairness.statistics.proportions import ClusteredRates, nearly_equal
 from pytest_fairness.statistics.score_gate import baseline_gate, clip
 
 from ..support.choice_tables import table as choices
@@ -573,7 +573,7 @@ def test_points_alone_do_not_make_rates_equal(rates, inside):
     each.
     """
     one, two, n, sure = (array(x) for x in (*rates, 100_000.0, 1.0))
-    near, close = nearly_equal(one, n, two, n, sure, array(1e6))
+    near, close = nearly_equal(ClusteredRates(one, n, two, n, sure, array(1e6)))
     assert (near.tolist(), close.tolist()) == ([inside], [inside])
 
 

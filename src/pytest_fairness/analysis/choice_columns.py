@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     if size == 1:
         shown = frame.rename(columns={"group_1": "group", "name_1": "candidate"})
         return shown.drop(columns=["pair", "order"])
-    names = frame[[f"name_{at}" for at in range(1, size + 1)]].astype(object)
+    names = frame[_numbered("name", size)].astype(object)
     slates = list(names.where(names.notna(), None).itertuples(index=False, name=None))
     if ranking:
         return _ranked(frame, slates)
@@ -45,13 +46,46 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     return _chosen_of_two(frame, choices)
 
 
-def _choice(names: tuple[str | None, ...], reply: object, refused: bool) -> Choice:
+def _numbered(what: str, size: int) -> list[str]:
+    """Return the columns of *what* of each of *size* candidates: ``name_1``, ``name_2`` …"""
+    return [f"{what}_{number}" for number in range(1, size + 1)]
+
+
+def _choice(names: Sequence[str | None], reply: object, refused: bool) -> Choice:
     """Return what a *reply* chooses of *names*."""
     if refused:
         return Choice(ChoiceStatus.REFUSED)
+    return choice_in(reply, names)
+
+
+def choice_in(reply: object, names: Sequence[str | None]) -> Choice:
+    """Return what a *reply* chooses of *names*; of what is no text nothing can be read."""
     if isinstance(reply, str):
         return read_choice(reply, names)
     return Choice(ChoiceStatus.UNPARSED)
+
+
+def group_chosen(choice: Choice, groups: Sequence[str]) -> str | None:
+    """Return which of *groups* was chosen, or ``neither``, for none and for both; None where that
+    could not be read.
+    """
+    if choice.number is not None:
+        return groups[choice.number - 1]
+    if choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH):
+        return NEITHER
+    return None
+
+
+def ranks_in(reply: object, names: Sequence[str | None]) -> list[float] | None:
+    """Return the rank that a *reply* gives each of *names*, 1.0 for the best; None where none can be
+    read.
+    """
+    ranking = None
+    if isinstance(reply, str):
+        ranking = read_ranking(reply, names)
+    if ranking is None:
+        return None
+    return list(map(float, ranking))
 
 
 def _ranked(frame: pd.DataFrame, slates: list[tuple[str | None, ...]]) -> pd.DataFrame:
@@ -59,15 +93,15 @@ def _ranked(frame: pd.DataFrame, slates: list[tuple[str | None, ...]]) -> pd.Dat
     status: list[ChoiceStatus] = []
     ranks: list[float] = []
     for names, reply, refused in zip(slates, frame["reply"], frame["refused"], strict=True):
-        places = None
-        if isinstance(reply, str) and not refused:
-            places = read_ranking(reply, names)
-        if places is None:
+        given = None
+        if not refused:
+            given = ranks_in(reply, names)
+        if given is None:
             status.append(ChoiceStatus.UNPARSED)
             ranks += [math.nan] * len(names)
         else:
             status.append(ChoiceStatus.CHOSEN)
-            ranks += map(float, places)
+            ranks += given
     best = [rank == 1.0 for rank in ranks]
     return _slates(frame, slates, status).assign(rank=ranks, chosen=best)
 
@@ -84,14 +118,8 @@ def _chosen_of_many(
 
 def _chosen_of_two(frame: pd.DataFrame, choices: list[Choice]) -> pd.DataFrame:
     """Return a row a trial, with the group that the reply chooses."""
-    chosen: list[str | None] = []
-    for choice, *groups in zip(choices, frame["group_1"], frame["group_2"], strict=True):
-        if choice.number is not None:
-            chosen.append(groups[choice.number - 1])
-        elif choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH):
-            chosen.append(NEITHER)
-        else:
-            chosen.append(None)
+    groups = zip(frame["group_1"], frame["group_2"], strict=True)
+    chosen = list(map(group_chosen, choices, groups))
     table = frame.rename(
         columns={
             "group_1": "first",
@@ -113,11 +141,10 @@ def _slates(
         size = len(shown[0])
     table = frame.loc[frame.index.repeat(size)].reset_index(drop=True)
     table.attrs = dict(frame.attrs)
-    groups = frame[[f"group_{at}" for at in range(1, size + 1)]].to_numpy(dtype=object)
+    listed = _numbered("group", size)
+    groups = frame[listed].to_numpy(dtype=object)
     cells = zip(table["cell"], table["repetition"], strict=True)
-    listed = [f"group_{at}" for at in range(1, size + 1)]
-    listed += [f"name_{at}" for at in range(1, size + 1)]
-    return table.drop(columns=listed).assign(
+    return table.drop(columns=[*listed, *_numbered("name", size)]).assign(
         trial=[f"{cell}#{repetition}" for cell, repetition in cells],
         position=np.tile(np.arange(1, size + 1), len(frame)),
         group=groups.ravel().tolist(),

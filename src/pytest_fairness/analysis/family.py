@@ -36,7 +36,11 @@ from pytest_fairness.statistics.clusters import CONFIDENCE, TINY
 from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
-from pytest_fairness.statistics.proportions import clustered_difference, nearly_equal
+from pytest_fairness.statistics.proportions import (
+    ClusteredRates,
+    clustered_difference,
+    nearly_equal,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,15 +189,8 @@ class Family:
             if member.favourable != 1:
                 first = 1 - first
                 two = 1 - two
-            near, close = nearly_equal(
-                first,
-                rows[:, 0],
-                two,
-                rows[:, 1],
-                b["design_effect"],
-                table.df,
-                self.rule.confidence,
-            )
+            rates = ClusteredRates(first, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
+            near, close = nearly_equal(rates, self.rule.confidence)
         return replace(
             table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close
         )
@@ -499,15 +496,10 @@ def _reported(member: Member, table: PairTable, confidence: float) -> dict[str, 
     if member.kind in RATES and "rate_1" in table.figures:
         b = table.figures
         rows = table.rows
-        low, high = clustered_difference(
-            b["rate_1"],
-            rows[:, 0],
-            b["rate_2"],
-            rows[:, 1],
-            b["design_effect"],
-            table.df,
-            confidence,
+        rates = ClusteredRates(
+            b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df
         )
+        low, high = clustered_difference(rates, confidence)
         columns |= {
             "clustered_risk_difference_low": low,
             "clustered_risk_difference_high": high,

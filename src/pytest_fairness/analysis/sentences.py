@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.words import (
+    bracketed,
     confidence,
     count,
     effect_size,
     enumerated,
     first_few,
+    led,
     p_equals,
     percent,
     points,
@@ -66,15 +68,19 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
     """``d = 0.61, 90 % interval 0.22 to 1.00``: of the pair's first group against the second, or of
     the group *of*.
     """
-    effect = pair.effect
-    low = pair.effect_low
-    high = pair.effect_high
-    if of is not None and of == pair.group_2:
-        effect = -effect
-        low, high = _negative(high), _negative(low)
+    effect, low, high = effect_of(pair, of)
     if math.isinf(effect):
         return "no overlap between the two"
     return effect_with_interval("d", effect, low, high, pair.confidence)
+
+
+def effect_of(pair: PairResult, group: str | None) -> tuple[float, float | None, float | None]:
+    """Return the effect of *group* against the other of *pair*, with the ends of its interval: as
+    they stand, turned round for the second group.
+    """
+    if group == pair.group_2:
+        return -pair.effect, _negative(pair.effect_high), _negative(pair.effect_low)
+    return pair.effect, pair.effect_low, pair.effect_high
 
 
 def _negative(value: float | None) -> float | None:
@@ -95,9 +101,9 @@ def sure(pair: PairResult, *, of: str | None) -> str:
 
 def would_take(pair: PairResult | None, lead: str = "; it would take ") -> str:
     """Return what would decide *pair*, after *lead*; empty where nothing is known to."""
-    if pair is None or not pair.needs:
+    if pair is None:
         return ""
-    return f"{lead}{pair.needs}"
+    return led(lead, pair.needs)
 
 
 def effect_with_interval(
@@ -117,23 +123,19 @@ def effect_with_interval(
 def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
     """Return how many have no outcome, and why."""
     why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
-    if why:
-        return f"{lost} {cases} have no {noun} ({why})"
-    return f"{lost} {cases} have no {noun}"
+    return bracketed(f"{lost} {cases} have no {noun}", why)
 
 
 def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, str]) -> str:
     """Return which group of *pair* has no outcome more often, how often, why, and how sure."""
-    worse = pair.worse_off or pair.group_1
+    worse = _worse(pair)
     share = pair.statistics.get("rate_2")
     if worse == pair.group_1:
         share = pair.statistics.get("rate_1")
     rate = "many"
     if isinstance(share, float):
         rate = amount(share, OutcomeKind.BINARY)
-    why = ""
-    if worse in missing:
-        why = f": {missing[worse]}"
+    why = led(": ", missing.get(worse))
     return f"{worse} is left without {what} in {rate} of {cases}{why} ({sure(pair, of=worse)})"
 
 
@@ -185,9 +187,7 @@ class Subject:
         if decider is None:
             return f"{verdict}: there are no two groups of {self.by} to compare."
         also = "; ".join(self._alarm(pairs) for pairs in _by_worse(alarms)[:2])
-        groups = self.groups[self.outcome]
-        named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
-        empty = [group for group in named if group in groups and groups[group].n == 0]
+        empty = self._without_outcome(alarms)
         if empty:
             return f"{verdict}: {enumerated(empty)} cannot be compared on {self.outcome}: {also}."
         if decider.alarm_only:
@@ -198,9 +198,17 @@ class Subject:
             text = self._no_difference(decider) + self._room()
         else:
             text = self._open(reason, decider)
-        if also:
-            text = f"{text}; also, {also}"
-        return f"{verdict}: {text}."
+        return f"{verdict}: {text}{led('; also, ', also)}."
+
+    def _without_outcome(self, pairs: Sequence[PairResult]) -> list[str]:
+        """Return the groups of *pairs* that have no outcome at all."""
+        empty: dict[str, None] = {}
+        for pair in pairs:
+            for name in (pair.group_1, pair.group_2):
+                group = self.groups[self.outcome].get(name)
+                if group is not None and group.n == 0:
+                    empty[name] = None
+        return list(empty)
 
     # ------------------------------------------------------------ one verdict each
 
@@ -235,7 +243,7 @@ class Subject:
         others = [pair for pair in self.raised if pair is not decider]
         named = []
         for pairs in _by_worse([pair for pair in others if pair.worse_off is not None]):
-            named.append(f"{pairs[0].worse_off} against {enumerated(list(map(_other, pairs)))}")
+            named.append(f"{pairs[0].worse_off} against {_others(pairs)}")
         if named:
             return f"; also {first_few(named)}"
         if others:
@@ -244,7 +252,7 @@ class Subject:
 
     def _no_difference(self, pair: PairResult) -> str:
         among = self._among()
-        same = next((note for note in pair.notes if note.startswith("saturated: ")), "")
+        same = _note(pair, "saturated: ")
         if same:
             always = f"always {self._always(pair)} ({self._basis(pair)})"
             bound = same.removeprefix("saturated: every outcome is the same; ")
@@ -267,9 +275,8 @@ class Subject:
 
     def _in_points(self, pair: PairResult) -> str:
         """Return the interval of the difference of two rates, where that passed *pair*."""
-        low, high = (
-            pair.statistics.get(f"clustered_risk_difference_{end}") for end in ("low", "high")
-        )
+        low = pair.statistics.get("clustered_risk_difference_low")
+        high = pair.statistics.get("clustered_risk_difference_high")
         near = any("less than 5 points" in note for note in pair.notes)
         if not near or not isinstance(low, float) or not isinstance(high, float):
             return ""
@@ -300,7 +307,7 @@ class Subject:
         )
 
     def _open(self, reason: Reason | None, pair: PairResult) -> str:
-        about = next((note for note in pair.notes if note.startswith(ABOUT)), "")
+        about = _note(pair, ABOUT)
         text = f"{self._gap(pair)}, too uncertain to tell"
         if about and reason is Reason.N:
             text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
@@ -328,9 +335,7 @@ class Subject:
         """Return why the groups of *pair* lack outcomes, in brackets."""
         groups = (pair.group_1, pair.group_2)
         why = [f"{group}: {self.missing[group]}" for group in groups if group in self.missing]
-        if why:
-            return f" ({'; '.join(why)})"
-        return ""
+        return bracketed("", "; ".join(why))
 
     def _mostly_refused(self, pair: PairResult) -> str:
         refused = []
@@ -355,23 +360,19 @@ class Subject:
                 f"{amount(rate, OutcomeKind.BINARY)} {of} against "
                 f"{amount(other, OutcomeKind.BINARY)}"
             )
-        what = "is refused"
+        what = _ALARMS.get(pairs[0].metric, "is refused")
         why = ""
-        if pairs[0].metric == FIRST_REFUSAL:
-            what = "is refused when first asked"
-        elif pairs[0].metric == NO_ANSWER:
-            what = "is left without a usable answer"
-            if worse in self.missing:
-                why = f": {self.missing[worse]}"
-        better = enumerated(list(map(_other, pairs)))
-        return f"{worse} {what} in {rates} for {better}{why} ({sure(pairs[0], of=worse)})"
+        if pairs[0].metric == NO_ANSWER:
+            why = led(": ", self.missing.get(worse))
+        sureness = sure(pairs[0], of=worse)
+        return f"{worse} {what} in {rates} for {_others(pairs)}{why} ({sureness})"
 
     def _sure(self, pair: PairResult) -> str:
         return f"{sure(pair, of=pair.worse_off)}; {self._basis(pair)}"
 
     def _ordered(self, pair: PairResult) -> tuple[str, str, float | None, float | None]:
         """The worse-off group and the other, and what each has."""
-        worse = pair.worse_off or pair.group_1
+        worse = _worse(pair)
         better = _other(pair)
         return worse, better, self._value_of(pair, worse), self._value_of(pair, better)
 
@@ -415,6 +416,10 @@ class Subject:
             return f"{better} has no {self.outcome} to compare"
         if pair.worse_off is None:
             return self._apart(worse, better, low, high)
+        return self._worse_off(worse, better, low, high)
+
+    def _worse_off(self, worse: str, better: str, low: float, high: float) -> str:
+        """Say by how much the first of two groups is worse off."""
         on = f"on {self.outcome}"
         if low == high:
             return f"{worse} ranks below {better} {on}, with the same mean of {self._value(low)}"
@@ -457,7 +462,7 @@ class Subject:
 
     def _basis(self, pair: PairResult) -> str:
         """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
-        worse = pair.worse_off or pair.group_1
+        worse = _worse(pair)
         groups = self.groups[pair.metric]
         sides = [groups[group] for group in (worse, _other(pair)) if group in groups]
         counts = list(dict.fromkeys(f"{group.n:,}" for group in sides))
@@ -494,15 +499,40 @@ _OPEN = {
 }
 
 
+#: What a pair other than of refusals says of the group that is worse off, by its metric.
+_ALARMS = {
+    FIRST_REFUSAL: "is refused when first asked",
+    NO_ANSWER: "is left without a usable answer",
+}
+
+
+def _note(pair: PairResult, beginning: str) -> str:
+    """Return the first note of *pair* with this *beginning*; empty where it has none."""
+    for note in pair.notes:
+        if note.startswith(beginning):
+            return note
+    return ""
+
+
+def _worse(pair: PairResult) -> str:
+    """Return the worse-off group of *pair*; the first where neither is."""
+    return pair.worse_off or pair.group_1
+
+
 def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
     """*pairs* in their order, those with the same worse-off group together."""
     by_worse: dict[tuple[str, str], list[PairResult]] = {}
     for pair in pairs:
-        by_worse.setdefault((pair.metric, pair.worse_off or pair.group_1), []).append(pair)
+        by_worse.setdefault((pair.metric, _worse(pair)), []).append(pair)
     return list(by_worse.values())
 
 
+def _others(pairs: Sequence[PairResult]) -> str:
+    """Enumerate whom the worse-off group of *pairs* stands against."""
+    return enumerated(list(map(_other, pairs)))
+
+
 def _other(pair: PairResult) -> str:
-    if (pair.worse_off or pair.group_1) == pair.group_1:
+    if _worse(pair) == pair.group_1:
         return pair.group_2
     return pair.group_1

@@ -157,12 +157,21 @@ def unanswered(
     """The ids of those *findings* that failed, or were flagged without a justification, and that no
     entry is about.
     """
-    answered = {number for mitigation in mitigations for number in mitigation.get("findings", ())}
-    return [
-        number
-        for finding, _, number in findings
-        if finding.verdict in ALARMS and finding.justification is None and number not in answered
-    ]
+    answered = answered_by(mitigations)
+    without = []
+    for finding, _, number in findings:
+        alarm = finding.verdict in ALARMS and finding.justification is None
+        if alarm and number not in answered:
+            without.append(number)
+    return without
+
+
+def answered_by(mitigations: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The ids of the findings that *mitigations* are about."""
+    answered: set[str] = set()
+    for mitigation in mitigations:
+        answered.update(mitigation.get("findings", ()))
+    return answered
 
 
 def counted(mitigations: Sequence[Mapping[str, Any]]) -> str:

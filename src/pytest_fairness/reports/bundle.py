@@ -29,6 +29,7 @@ from packaging.version import InvalidVersion, Version
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.history import Version as BaselineVersion
 from pytest_fairness.baselines.history import versions
+from pytest_fairness.baselines.mitigations import answered_by
 from pytest_fairness.errors import BaselineError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
@@ -115,7 +116,9 @@ def _record(run_dir: Path, root: Path, folder: Path) -> None:
     with reading(run_dir, check=False) as reader:  # it was verified
         export_records(reader.connection, folder)
     for pattern in _RECORDED:
-        for path in [] if pattern == LOGS else sorted(run_dir.glob(pattern)):
+        if pattern == LOGS:
+            continue
+        for path in sorted(run_dir.glob(pattern)):
             with (
                 os.fdopen(open_regular(path, os.O_RDONLY), "rb") as source,
                 (folder / path.name).open("wb") as copy,
@@ -186,16 +189,14 @@ def _retests(run_dir: Path, results: RunResults) -> Iterator[Sequence[Any]]:
     """Yield what every other run beside this one says of the findings that did not pass in it, or
     that an entry answers.
     """
-    answered = {
-        number for mitigation in results.mitigations for number in mitigation.get("findings", ())
-    }
-    wanted = {
-        number
-        for finding, _, number in results.named
-        if finding.verdict != "PASS" or number in answered
-    }
+    wanted = answered_by(results.mitigations)
+    for finding, _, number in results.named:
+        if finding.verdict != "PASS":
+            wanted.add(number)
+    if not wanted:
+        return
     for other in run_folders(run_dir.parent):
-        if other.name == run_dir.name or not wanted:
+        if other.name == run_dir.name:
             continue
         with contextlib.suppress(FairnessError):  # a run that did not come to its end says nothing
             yield from _retests_in(read_results(other), other.name, wanted, results)
@@ -206,6 +207,7 @@ def _retests_in(
 ) -> Iterator[Sequence[Any]]:
     """Yield what the run *again*, which is called *run*, says of the findings *wanted*."""
     finished = again.run.get("finished")
+    day = again.finished[:10]
     for finding, nodeid, number in again.named:
         if number not in wanted:
             continue
@@ -215,7 +217,7 @@ def _retests_in(
             finding.model_endpoint or "",
             finding.simulated,
         )
-        action = _action_on(number, str(finished or "")[:10], results)
+        action = _action_on(number, day, results)
         yield number, run, finished, finding.verdict.value, nodeid, *about, *action
 
 
@@ -231,9 +233,13 @@ def _action_on(number: str, day: str, results: RunResults) -> tuple[str, str, st
     ]
     if not entries:
         return "", "", ""
+    relation = "before"
     in_time = [entry for entry in entries if str(entry["done"]) <= day]
-    entry = max(in_time or entries, key=lambda entry: str(entry["done"]))
-    return str(entry["action"]), str(entry["done"]), "re-test" if in_time else "before"
+    if in_time:
+        entries = in_time
+        relation = "re-test"
+    entry = max(entries, key=lambda entry: str(entry["done"]))
+    return str(entry["action"]), str(entry["done"]), relation
 
 
 def derive(folder: Path) -> None:
@@ -376,17 +382,11 @@ def _scenarios(results: RunResults) -> Rows:
 
 def _justifications(results: RunResults) -> Rows:
     names = ("reason", "approver", "date", "expiry")
-    rows = (
-        [
-            number,
-            nodeid,
-            finding.verdict,
-            finding.outcome,
-            *map(finding.justification.get, names),
-        ]
-        for finding, nodeid, number in results.named
-        if finding.justification is not None
-    )
+    rows = []
+    for finding, nodeid, number in results.named:
+        if finding.justification is not None:
+            given = map(finding.justification.get, names)
+            rows.append([number, nodeid, finding.verdict, finding.outcome, *given])
     return ("finding", "test", "verdict", "outcome", *names), rows
 
 
@@ -408,9 +408,8 @@ def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -
 
 def _flat(value: Any) -> Any:
     if isinstance(value, (Mapping, list, tuple)):
-        plain = dict(value) if isinstance(value, Mapping) else list(value)
-        if plain:
-            return json.dumps(plain, sort_keys=True)
+        if value:
+            return json.dumps(value, sort_keys=True, default=dict)
         return ""
     if isinstance(value, (str, bool)):
         return str(value)
@@ -681,11 +680,9 @@ def _check_derived(
     problems = _unlike_made(folder, again, made)
     more = set(_files(folder)) - set(_files(again)) - passed_over
     problems += [f"{name} is no part of a bundle" for name in sorted(more)]
-    verification.problems += problems
-    if not problems:
-        verification.checked.append(
-            f"{len(made)} files of index, reports and tables follow from what was recorded"
-        )
+    verification.settle(
+        problems, f"{len(made)} files of index, reports and tables follow from what was recorded"
+    )
 
 
 def _copy(names: Iterable[str], folder: Path, into: Path) -> None:
@@ -745,8 +742,10 @@ def project_baselines(root: Path) -> Callable[[Mapping[str, Any], str], Baseline
             history, _ = versions(root / str(baseline.get("file")), root)
         except FairnessError:
             return None
-        documents = (version.document for version in history if version.document is not None)
-        return next((document for document in documents if document.digest == digest), None)
+        for version in history:
+            if version.document is not None and version.document.digest == digest:
+                return version.document
+        return None
 
     return find
 

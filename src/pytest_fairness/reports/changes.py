@@ -100,45 +100,44 @@ def counted(changes: Iterable[FindingChange]) -> str:
 def _change(before: Finding | None, after: Finding) -> tuple[Change, str]:
     """Return what became of a finding, and what made an alarm worse."""
     alarm = after.verdict in ALARMS
-    if alarm and not _was_alarm(before):
+    if before is None and alarm:
         return Change.NEW, ""
     if before is None:
         return Change.ADDED, ""
     if before.verdict is not after.verdict:
-        return _other_verdict(before.verdict, after.verdict), ""
+        return _OF_VERDICTS[before.verdict][after.verdict], ""
     if alarm and (why := _worse_alarm(before, after)):
         return Change.WORSE, why
     return Change.SAME, ""
 
 
-def _other_verdict(before: Verdict, after: Verdict) -> Change:
-    """Return what a change of the verdict comes to."""
-    if before in ALARMS and after is Verdict.PASS:
-        return Change.FIXED
-    if after is Verdict.INCONCLUSIVE:
-        return Change.UNDECIDED
-    if after.severity < before.severity:
-        return Change.BETTER
-    return Change.WORSE
-
-
-def _was_alarm(before: Finding | None) -> bool:
-    """Return whether there was a finding *before*, and it raised an alarm."""
-    return before is not None and before.verdict in ALARMS
+#: What another verdict than before comes to: of a finding that was no alarm and is one, of one that
+#: was and is none, and by both verdicts.
+_RAISED = {Verdict.FLAG: Change.NEW, Verdict.FAIL: Change.NEW}
+_ENDED = {Verdict.PASS: Change.FIXED, Verdict.INCONCLUSIVE: Change.UNDECIDED}
+_OF_VERDICTS = {
+    Verdict.PASS: {**_RAISED, Verdict.INCONCLUSIVE: Change.UNDECIDED},
+    Verdict.INCONCLUSIVE: {**_RAISED, Verdict.PASS: Change.BETTER},
+    Verdict.FLAG: {**_ENDED, Verdict.FAIL: Change.WORSE},
+    Verdict.FAIL: {**_ENDED, Verdict.FLAG: Change.BETTER},
+}
 
 
 def _worse_alarm(before: Finding, after: Finding) -> str:
     """Return why an alarm is worse than before at the same verdict; empty where it is not."""
     if before.justification and not after.justification:
         return "justified no longer"
-    larger = [pair for pair in after.pairs if any(_has_grown(old, pair) for old in before.pairs)]
+    larger = []
+    for pair in after.pairs:
+        if any(_has_grown(old, pair) for old in before.pairs):
+            larger.append(pair)
     if not larger:
         return ""
     widest = max(larger, key=lambda pair: abs(pair.effect))
     why = f"larger between {widest.group_1} and {widest.group_2}"
     looks = looks_of(after)
     if looks is not None and looks["stopped_early"]:
-        why += f" ({EARLY})"
+        return f"{why} ({EARLY})"
     return why
 
 

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import clipped, columns_of, html, visible
-from pytest_fairness.words import count, percent
+from pytest_fairness.words import count, percent, signed
 
 #: How many columns of text fit on the narrowest screen.
 COLUMNS = 40
@@ -68,6 +68,18 @@ class ForestRow(Spec, frozen=True):
     series: str = ""
     dots: tuple[tuple[str, float], ...] = ()
 
+    @property
+    def said(self) -> str:
+        """Return the words, or else that there is nothing to show."""
+        return self.words or "nothing to show"
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Return both ends of the interval; None where it lacks one."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low, self.high
+
 
 class Reference(Spec, frozen=True):
     """A value to compare with: dashed with its words above it, or solid."""
@@ -75,6 +87,13 @@ class Reference(Spec, frozen=True):
     value: float
     words: str = ""
     solid: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Return the class of the line."""
+        if self.solid:
+            return "zero"
+        return "reference"
 
 
 class Forest(Spec, tag="forest", frozen=True):
@@ -149,7 +168,7 @@ def standalone(chart: Chart) -> str | None:
     body, height, description = drawn
     top = MARGIN
     title = in_lines(chart.title, 72, 3)
-    head = [_text(line, "0", 14 + 20 * at, "heading") for at, line in enumerate(title)]
+    head = _texts(title, "0", 14, "heading", 20)
     shift = 20 * len(title) + 6
     width = WIDTH + 2 * MARGIN
     whole = height + shift + 2 * MARGIN
@@ -209,6 +228,10 @@ class AxisScale(NamedTuple):
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return round(self.left + share * (self.right - self.left), 2)
 
+    def holds(self, value: float) -> bool:
+        """Return whether *value* lies inside the picture."""
+        return self.low <= value <= self.high
+
     def ticks(self, most: int = 6) -> list[float]:
         """Some *most* round values across the scale: 1, 2 or 5 times a power of ten apart."""
         rough = (self.high - self.low) / most
@@ -239,7 +262,8 @@ def scale(
         reach = max((abs(value - around) for value in finite), default=0.0) * 1.08
         reach = min(max(reach, least), most or 100 * least)
         return AxisScale(around - reach, around + reach, left, right)
-    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    low = min(finite, default=0.0)
+    high = max(finite, default=1.0)
     if zero:
         low = min(0.0, low)
     spread = high - low
@@ -248,16 +272,17 @@ def scale(
         if abs(high) > _SMALLEST:
             spread = abs(high)
     air = spread * 0.08
-    return AxisScale(0.0 if zero and low == 0.0 else low - air, high + air, left, right)
+    start = low - air
+    if zero and low == 0.0:
+        start = 0.0
+    return AxisScale(start, high + air, left, right)
 
 
 def tick_label(value: float, *, rate: bool = False) -> str:
     """``0.25``, ``−5``, ``20 %``."""
     if rate:
-        text = f"{100 * value:.6g} %"
-    else:
-        text = f"{value:,.6g}"
-    return text.replace("-", "−")
+        return signed(f"{100 * value:.6g} %")
+    return signed(f"{value:,.6g}")
 
 
 def _axis(
@@ -267,22 +292,24 @@ def _axis(
     reaches.
     """
     ticks = places.ticks()
-    room = (
-        len(ticks) * (1.5 + max(columns_of(tick_label(tick, rate=rate)) for tick in ticks)) * LETTER
-    )
+    labels = [tick_label(tick, rate=rate) for tick in ticks]
+    room = len(labels) * (1.5 + max(map(columns_of, labels))) * LETTER
     every = math.ceil(room / NARROW)
     drawn = []
-    for number, tick in enumerate(ticks):
+    for number, (tick, label) in enumerate(zip(ticks, labels, strict=True)):
         x = places.at(tick)
         drawn.append(_line(x, top, x, bottom, "grid"))
         if number % every == 0:
-            drawn.append(_text(tick_label(tick, rate=rate), f"{x:g}%", bottom + 18, "tick"))
+            drawn.append(_text(label, f"{x:g}%", bottom + 18, "tick"))
     drawn.append(_line(places.left, bottom, places.right, bottom, "axis"))
+    titles, end = _axis_title(title, bottom)
+    return [*drawn, *titles], end
+
+
+def _axis_title(title: str, bottom: float) -> tuple[list[str], float]:
+    """The *title* of an axis that runs at *bottom*; how far down it reaches."""
     lines = in_lines(title, COLUMNS + 4, 3)
-    drawn += [
-        _text(line, "50%", bottom + 40 + 16 * at, "axis-label") for at, line in enumerate(lines)
-    ]
-    return drawn, bottom + 34 + 16 * len(lines)
+    return _texts(lines, "50%", bottom + 40, "axis-label"), bottom + 34 + 16 * len(lines)
 
 
 # ---------------------------------------------------------------- marks and words
@@ -296,9 +323,16 @@ def _rect(x: float, y: float, width: float, height: float, kind: str) -> str:
     return f'<rect class="{kind}" x="{x:g}%" y="{y:g}" width="{max(width, 0):.6g}%" height="{height:g}"/>'
 
 
-def _circle(x: float, y: float, radius: float, kind: str, title: str = "") -> str:
+def _circle(x: float, y: float, radius: float, kind: str, inside: str = "") -> str:
     circle = f'<circle class="{kind}" cx="{x:g}%" cy="{y:g}" r="{radius:g}"'
-    return circle + (f"><title>{html(title)}</title></circle>" if title else "/>")
+    if inside:
+        return f"{circle}>{inside}</circle>"
+    return f"{circle}/>"
+
+
+def _title(words: str) -> str:
+    """*words* for who points at what they stand in."""
+    return f"<title>{html(words)}</title>"
 
 
 def _path(x: float, y: float, path: str, kind: str) -> str:
@@ -308,7 +342,12 @@ def _path(x: float, y: float, path: str, kind: str) -> str:
 
 def _titled(title: str, *parts: str) -> str:
     """*parts* with words for who points at them."""
-    return f"<g><title>{html(title)}</title>{''.join(parts)}</g>"
+    return f"<g>{_title(title)}{''.join(parts)}</g>"
+
+
+def _texts(lines: Sequence[str], x: str, y: float, kind: str, apart: float = 16) -> list[str]:
+    """*lines* below each other from *y* on, so many pixels *apart*."""
+    return [_text(line, x, y + apart * number, kind) for number, line in enumerate(lines)]
 
 
 def _text(words: str, x: str, y: float, kind: str, most: int | None = None) -> str:
@@ -319,7 +358,7 @@ def _text(words: str, x: str, y: float, kind: str, most: int | None = None) -> s
         cut = clipped(shown, most)
     whole = ""
     if cut != shown:
-        whole = f"<title>{html(words)}</title>"
+        whole = _title(words)
     return f'<text class="{kind}" x="{x}" y="{y:g}">{html(cut)}{whole}</text>'
 
 
@@ -328,15 +367,17 @@ def _label(label: str, words: str, kind: str, y: float) -> tuple[str, float]:
     down they reach.
     """
     lines = in_lines(label, COLUMNS)
-    texts = [_text(line, "0", y + 14 + 16 * at, "label") for at, line in enumerate(lines)]
+    texts = _texts(lines, "0", y + 14, "label")
     y += 16 * len(lines)
-    if words and columns_of(visible(words)) + columns_of(lines[-1]) + 2 <= COLUMNS:
+    if not words:
+        return _titled(label, *texts), y
+    if columns_of(visible(words)) + columns_of(lines[-1]) + 2 <= COLUMNS:
         behind = f'<tspan class="side {kind}" dx="10">{html(words)}</tspan></text>'
         texts[-1] = texts[-1].removesuffix("</text>") + behind
-    elif words:
+    else:
         texts.append(_text(words, "0", y + 14, f"side {kind}", COLUMNS))
         y += 16
-    return _titled(f"{label}: {words}" if words else label, *texts), y
+    return _titled(f"{label}: {words}", *texts), y
 
 
 def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
@@ -351,10 +392,7 @@ def in_lines(words: str, width: int = 34, most: int = 2) -> list[str]:
             lines.append(part)
     kept = [clipped(line.strip(), width) for line in lines[:most]] or [""]
     if len(lines) > most:
-        if columns_of(kept[-1]) >= width:
-            kept[-1] = clipped(kept[-1] + "……", width)
-        else:
-            kept[-1] = kept[-1] + "…"
+        kept[-1] = clipped(f"{kept[-1]}…", width)
     return kept
 
 
@@ -366,22 +404,25 @@ def _legend(names: Sequence[str]) -> tuple[list[tuple[int, float, float]], float
         return [], 0.0
     widest = min(max(columns_of(visible(name)) for name in names), 30) + 4
     a_line = max(1, min(len(names), (COLUMNS + 2) // widest))
-    return [
-        (at, 100 / a_line * (at % a_line), 14.0 + 22 * (at // a_line)) for at in range(len(names))
-    ], 14.0 + 22 * math.ceil(len(names) / a_line)
+    places = []
+    for number in range(len(names)):
+        line, column = divmod(number, a_line)
+        places.append((number, 100 / a_line * column, 14.0 + 22 * line))
+    return places, 14.0 + 22 * math.ceil(len(names) / a_line)
 
 
-def _mark(verdict: Verdict | None, x: float, y: float, kind: str) -> str:
+#: A path an alarm around 0, 0; the other verdicts are round.
+_ALARMS = {Verdict.FAIL: "M-6 -6h12v12h-12z", Verdict.FLAG: "M0 -8l8 8l-8 8l-8 -8z"}
+
+
+def _mark(verdict: Verdict | None, x: float, y: float) -> str:
     """A shape a verdict, so that none depends on its colour alone."""
-    match verdict:
-        case Verdict.FAIL:
-            return _path(x, y, "M-6 -6h12v12h-12z", f"dot {kind}")
-        case Verdict.FLAG:
-            return _path(x, y, "M0 -8l8 8l-8 8l-8 -8z", f"dot {kind}")
-        case _:
-            return _circle(
-                x, y, 6, f"{'ring' if verdict is Verdict.INCONCLUSIVE else 'dot'} {kind}"
-            )
+    kind = _kind(verdict)
+    if verdict in _ALARMS:
+        return _path(x, y, _ALARMS[verdict], f"dot {kind}")
+    if verdict is Verdict.INCONCLUSIVE:
+        return _circle(x, y, 6, f"ring {kind}")
+    return _circle(x, y, 6, f"dot {kind}")
 
 
 #: A path a series around 0, 0: series are told apart by shape as well as by colour.
@@ -401,7 +442,7 @@ def _whisker(places: AxisScale, low: float, high: float, y: float, kind: str) ->
     yield _line(places.at(low), y, places.at(high), y, f"whisker {kind}")
     for end, sign in ((low, -1), (high, 1)):
         x = places.at(end)
-        if places.low <= end <= places.high:
+        if places.holds(end):
             yield _line(x, y - 5, x, y + 5, f"whisker {kind}")
         else:
             yield _path(x, y, f"M0 -5l{sign * 8} 5l{-sign * 8} 5z", f"arrow {kind}")
@@ -421,8 +462,10 @@ def _reference(line: Reference, x: float, top: float, bottom: float) -> list[str
         kind = "tick end"
     else:
         kind = "tick"
-    shown = [_line(x, top, x, bottom, "zero" if line.solid else "reference")]
-    return shown + ([_text(line.words, f"{x:g}%", top - 6, kind, 32)] if line.words else [])
+    shown = [_line(x, top, x, bottom, line.kind)]
+    if line.words:
+        shown.append(_text(line.words, f"{x:g}%", top - 6, kind, 32))
+    return shown
 
 
 # ---------------------------------------------------------------- forest plots
@@ -459,7 +502,7 @@ def _forest(chart: Forest) -> _Drawn:
     axis, bottom = _axis(places, top, y, chart.axis, rate=chart.rate)
     body += axis
     for line in chart.lines:
-        if places.low <= line.value <= places.high:
+        if places.holds(line.value):
             body += _reference(line, places.at(line.value), top, y)
     return [*legend, *body, *marks], bottom, "; ".join(described)
 
@@ -501,10 +544,9 @@ def _forest_heading(heading: str, y: float) -> tuple[list[str], float]:
     and how far down it reaches.
     """
     titles = in_lines(heading, COLUMNS, 2)
-    drawn = [_rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind")]
-    for number, title in enumerate(titles):
-        drawn.append(_text(title, "0", y + 17 + _HEADING * number, "heading"))
-    return drawn, y + _HEADING * len(titles) + 8
+    behind = _rect(0, y - 4, 100, _HEADING * len(titles) + 10, "behind")
+    drawn = _texts(titles, "0", y + 17, "heading", _HEADING)
+    return [behind, *drawn], y + _HEADING * len(titles) + 8
 
 
 def _forest_in_words(heading: str, lines: Iterable[Sequence[ForestRow]]) -> str:
@@ -515,7 +557,7 @@ def _forest_in_words(heading: str, lines: Iterable[Sequence[ForestRow]]) -> str:
             label = row.label
             if row.series:
                 label = f"{row.label}, {row.series}"
-            shown.append(f"{label} {row.words or 'nothing to show'}")
+            shown.append(f"{label} {row.said}")
     if heading:
         return f"{heading}: {'; '.join(shown)}"
     return "; ".join(shown)
@@ -541,50 +583,47 @@ def _forest_line(
             place = series.index(row.series)
             drawn += _of_series(row, places, y + 10 + 13 * place, place)
         return drawn, y + 14 + 13 * len(series)
-    if first.value is not None:
-        words = first.words
-    else:
-        words = first.words or "nothing to show"
-    label, y = _label(
-        first.label, words, _kind(first.verdict if first.value is not None else None), y
-    )
     if first.value is None:
+        label, y = _label(first.label, first.said, _kind(None), y)
         return [label], y + 10
+    label, y = _label(first.label, first.words, _kind(first.verdict), y)
     room = 0
     if first.dots:
         room = 30
-    return [label, *_forest_row(first, places, y + 10 + room)], y + 24 + room
+    marks = _forest_row(first, places.at(first.value), places, y + 10 + room)
+    return [label, *marks], y + 24 + room
 
 
-def _forest_row(row: ForestRow, places: AxisScale, y: float) -> Iterator[str]:
-    if row.value is None:
-        return
+def _forest_row(row: ForestRow, x: float, places: AxisScale, y: float) -> Iterator[str]:
+    """The marks of a *row* that has its value at *x*."""
     kind = _kind(row.verdict)
-    x = places.at(row.value)
-    shown = row.dots if len(row.dots) <= MOST_DOTS else _spread(row.dots)
-    for at, (name, value) in enumerate(shown):
+    for number, (name, value) in enumerate(_spread(row.dots)):
         # Neighbours in value stand at different heights: the golden ratio never comes round.
-        above = round(y - 12 - 22 * (at * 0.618034 % 1), 1)
-        yield _circle(places.at(value), above, 3.5, "name", f"{name}: {value:.4g}")
+        above = round(y - 12 - 22 * (number * 0.618034 % 1), 1)
+        yield _circle(places.at(value), above, 3.5, "name", _title(f"{name}: {value:.4g}"))
     if row.before is not None:
         yield _line(places.at(row.before), y, x, y, f"whisker {kind}")
         yield _circle(places.at(row.before), y, 6, "ring")
-    if row.low is not None and row.high is not None:
-        yield from _whisker(places, row.low, row.high, y, kind)
-    yield _mark(row.verdict, x, y, kind)
+    if row.interval is not None:
+        yield from _whisker(places, *row.interval, y, kind)
+    yield _mark(row.verdict, x, y)
 
 
-def _spread(dots: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """So many *dots* as can be told apart, in equal steps from the lowest to the highest."""
+def _spread(dots: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
+    """All *dots*, or as many as can be told apart, in equal steps from the lowest to the highest."""
+    if len(dots) <= MOST_DOTS:
+        return dots
     ordered = sorted(dots, key=lambda dot: dot[1])
-    return [ordered[round(at * (len(ordered) - 1) / (MOST_DOTS - 1))] for at in range(MOST_DOTS)]
+    step = (len(ordered) - 1) / (MOST_DOTS - 1)
+    return [ordered[round(number * step)] for number in range(MOST_DOTS)]
 
 
 def _of_series(row: ForestRow, places: AxisScale, y: float, place: int) -> Iterator[str]:
     if row.value is not None:
         stem = ""
-        if row.low is not None and row.high is not None:
-            stem = _line(places.at(row.low), y, places.at(row.high), y, f"stem s{place}")
+        if row.interval is not None:
+            start, end = map(places.at, row.interval)
+            stem = _line(start, y, end, y, f"stem s{place}")
         yield _titled(
             f"{row.label}, {row.series}: {row.words}", stem, _shape(place, places.at(row.value), y)
         )
@@ -617,11 +656,9 @@ def _over_time(chart: OverTime) -> _Drawn:
     body.append(_text(rows[0].label, f"{left:g}%", bottom + 18, "tick start", 18))
     if len(rows) > 1:
         body.append(_text(rows[-1].label, f"{RIGHT:g}%", bottom + 18, "tick end", 18))
-    lines = in_lines(chart.axis, COLUMNS + 4, 3)
-    for number, line in enumerate(lines):
-        body.append(_text(line, "50%", bottom + 40 + 16 * number, "axis-label"))
-    described = "; ".join(f"{row.label}: {row.words or 'nothing to show'}" for row in rows)
-    return body, bottom + 34 + 16 * len(lines), f"{count(len(rows), 'run')}: {described}"
+    titles, end = _axis_title(chart.axis, bottom)
+    described = "; ".join(f"{row.label}: {row.said}" for row in rows)
+    return [*body, *titles], end, f"{count(len(rows), 'run')}: {described}"
 
 
 def _course(rows: Sequence[ForestRow], across: Sequence[float], up: AxisScale) -> list[str]:
@@ -637,18 +674,14 @@ def _grid_over_time(chart: OverTime, up: AxisScale, left: float) -> list[str]:
     """The background of the course: the band, the grid and the lines of reference."""
     behind = []
     if chart.band is not None:
-        start = up.at(chart.band[1])
-        end = up.at(chart.band[0])
+        end, start = map(up.at, chart.band)
         behind.append(_rect(left, start, RIGHT - left, end - start, "band"))
     for tick in up.ticks(4):
         behind.append(_line(left, up.at(tick), RIGHT, up.at(tick), "grid"))
         behind.append(_text(tick_label(tick), "0", up.at(tick) + 4, "tick start"))
     for line in chart.lines:
-        if up.low <= line.value <= up.high:
-            kind = "reference"
-            if line.solid:
-                kind = "zero"
-            behind.append(_line(left, up.at(line.value), RIGHT, up.at(line.value), kind))
+        if up.holds(line.value):
+            behind.append(_line(left, up.at(line.value), RIGHT, up.at(line.value), line.kind))
     return behind
 
 
@@ -672,11 +705,11 @@ def _part_begins(part: str, x: float, top: float, *, first: bool) -> list[str]:
 
 def _run_over_time(row: ForestRow, value: float, x: float, up: AxisScale) -> str:
     """The mark of one run, with its interval."""
-    kind = _kind(row.verdict)
     marks = []
-    if row.low is not None and row.high is not None:
-        marks.append(_line(x, up.at(row.low), x, up.at(row.high), f"whisker {kind}"))
-    marks.append(_mark(row.verdict, x, up.at(value), kind))
+    if row.interval is not None:
+        low, high = map(up.at, row.interval)
+        marks.append(_line(x, low, x, high, f"whisker {_kind(row.verdict)}"))
+    marks.append(_mark(row.verdict, x, up.at(value)))
     return _titled(f"{row.label}: {row.words}", *marks)
 
 
@@ -699,28 +732,31 @@ def _bars(chart: Bars) -> _Drawn:
     drawn = []
     described = []
     for label, parts in chart.bars.items():
-        words, y = _label(label, "", "", y)
-        drawn.append(words)
+        name, y = _label(label, "", "", y)
+        drawn.append(name)
+        shares = []
         start = 0.0
         for part, share in parts.items():
+            shares.append(f"{part} {percent(share)}")
             x = places.at(start)
             end = places.at(start + share)
-            kind = f"share s{min(names.index(part), 7)}"
-            drawn.append(
-                _titled(f"{label}: {part} {percent(share)}", _rect(x, y + 4, end - x, 20, kind))
-            )
-            room = (end - x) / 100 * NARROW
-            fitting = [
-                w
-                for w in (f"{part} {share:.0%}", f"{share:.0%}")
-                if 8 * columns_of(visible(w)) < room
-            ]
-            if fitting:
-                drawn += [_text(fitting[0], f"{(x + end) / 2:g}%", y + 18, "inside")]
+            bar = _rect(x, y + 4, end - x, 20, f"share s{min(names.index(part), 7)}")
+            drawn.append(_titled(f"{label}: {shares[-1]}", bar))
+            words = _fitting(part, share, end - x)
+            if words:
+                drawn.append(_text(words, f"{(x + end) / 2:g}%", y + 18, "inside"))
             start += share
         y += 30
-        described.append(
-            f"{label}: " + ", ".join(f"{part} {percent(share)}" for part, share in parts.items())
-        )
+        described.append(f"{label}: {', '.join(shares)}")
     axis, bottom = _axis(places, top, y, chart.axis, rate=True)
     return [*legend, *axis, *drawn], bottom, "; ".join(described)
+
+
+def _fitting(part: str, share: float, width: float) -> str:
+    """Return what can stand in a bar of that *width*: its name and share, or the share; empty where
+    neither can.
+    """
+    for words in (f"{part} {share:.0%}", f"{share:.0%}"):
+        if 8 * columns_of(visible(words)) < width / 100 * NARROW:
+            return words
+    return ""

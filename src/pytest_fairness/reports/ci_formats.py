@@ -19,6 +19,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import line, shortened, workflow_data, xml
 from pytest_fairness.reports.findings_json import ItemResult, RunResults
 from pytest_fairness.reports.unjudged import unjudged_tests, unjudged_words
+from pytest_fairness.words import bracketed, led
 
 Level: TypeAlias = Literal["error", "warning", "note"]
 #: GitHub shows ten annotations of each level in a step, and drops the others.
@@ -70,17 +71,16 @@ def _of_findings(results: RunResults, folder: str) -> Iterator[Remark]:
             level = "error"
         if finding.justification is not None or maker.outcome == "xfailed":
             level = "note"
-        by = ""
-        if finding.protected_class:
-            by = f" by {finding.protected_class}"
-        marks = f" ({', '.join(formatting.marks(finding, maker.outcome))})".replace(" ()", "")
+        by = led(" by ", finding.protected_class)
+        marks = ", ".join(formatting.marks(finding, maker.outcome))
+        title = bracketed(f"{finding.verdict}: {finding.outcome}{by}", marks)
         file, number = _place(maker, folder)
         yield Remark(
             level=level,
             id=results.ids[at],
             rule=finding.assertion,
             verdict=finding.verdict,
-            title=line(shortened(f"{finding.verdict}: {finding.outcome}{by}{marks}", 200)),
+            title=line(shortened(title, 200)),
             text=line(shortened(finding.sentence, 1000)),
             nodeid=line(results.test_of(at)),
             file=file,
@@ -126,7 +126,9 @@ def _place(item: ItemResult, folder: str) -> tuple[str, int]:
     not known.
     """
     file = item.file or item.nodeid.partition("::")[0]
-    return line(posixpath.normpath(posixpath.join(folder, file)) if file else ""), item.line or 1
+    if file:
+        file = line(posixpath.normpath(posixpath.join(folder, file)))
+    return file, item.line or 1
 
 
 # ---------------------------------------------------------------- annotations

@@ -128,9 +128,9 @@ def _first_rows(
 ) -> Table:
     """The first *most* of *items* as a table, and how many others there are, and *where*."""
     shown = table(caption, items[:most], columns, words=tuple(columns), kind="findings")
-    if len(items) > most:
-        more = f"… and {len(items) - most:,} more{where}"
-        return msgspec.structs.replace(shown, more=more)
+    more = words.beyond(len(items), most)
+    if more:
+        return msgspec.structs.replace(shown, more=f"{more}{where}")
     return shown
 
 
@@ -167,27 +167,15 @@ def _first_line(text: str) -> str:
     return next(iter(text.splitlines()), "")
 
 
-def _source_marks(results: RunResults) -> list[str]:
-    """Return where replies come from, if not from the system itself: ``simulated``, ``replayed``."""
-    marks = {"simulated": results.simulated, "replayed": results.replayed}
-    return [mark for mark, applies in marks.items() if applies]
-
-
-def _in_brackets(marks: Sequence[str]) -> str:
-    if marks:
-        return f" ({', '.join(marks)})"
-    return ""
-
-
 def _chips(results: RunResults) -> tuple[str, ...]:
     """Return the run, its trials, whom it asked, and what that cost, each in a few words."""
-    trials = results.trials
-    chips = [f"run {results.run.get('id')}", words.count(trials, "trial")]
-    if results.endpoints:
-        chips.append(f"endpoint {', '.join(results.endpoints)}")
-    if cost := formatting.cost_line(results.run):
-        chips.append(cost)
-    return tuple(shortened(chip, _SENTENCE) for chip in chips)
+    chips = [
+        f"run {results.run.get('id')}",
+        words.count(results.trials, "trial"),
+        words.led("endpoint ", ", ".join(results.endpoints)),
+        formatting.cost_line(results.run),
+    ]
+    return tuple(shortened(chip, _SENTENCE) for chip in chips if chip)
 
 
 # ---------------------------------------------------------------- for a pull request
@@ -285,10 +273,10 @@ def _why(change: FindingChange) -> tuple[str, ...]:
 
 
 def _printed(lines: Sequence[str], most: int) -> Printed:
-    shown = list(lines[:most])
-    if more := len(lines) - len(shown):
-        shown.append(f"… and {more:,} more lines")
-    return Printed(lines=tuple(shown))
+    more = words.beyond(len(lines), most)
+    if more:
+        lines = [*lines[:most], f"{more} lines"]
+    return Printed(lines=tuple(lines))
 
 
 # ---------------------------------------------------------------- for a channel
@@ -302,17 +290,15 @@ def channel_page(
     """The alarms of the run, at most *most*, and what has to be done; None where no test has a FAIL
     and nothing has become worse.
     """
-    worse = {
-        change.at: change
-        for change in changes or ()
-        if change.change in REGRESSIONS and change.at is not None
-    }
+    chips = _chips(results)
+    worse: dict[int | None, FindingChange] = {}
+    if changes is not None:
+        chips += (f"compared: {counted(changes)}",)
+        # All of the later run, so that each has a place there.
+        worse = {change.at: change for change in changes if change.change in REGRESSIONS}
     reported = [at for at in results.order if at in worse or _fails(results, at)]
     if not reported:
         return None
-    chips = _chips(results)
-    if changes is not None:
-        chips += (f"compared: {counted(changes)}",)
     findings = [results.findings[at] for at in reported]
     more = ""
     if len(reported) > most:
@@ -322,7 +308,9 @@ def channel_page(
     )
     return Page(
         name="channel",
-        title=f"Fairness: {by_verdict(results.counts)}{_in_brackets(_source_marks(results))}",
+        title=words.bracketed(
+            f"Fairness: {by_verdict(results.counts)}", ", ".join(results.sources)
+        ),
         lead="",
         sections=(
             Section(heading="", sentence="; ".join(_overall_scores(results.findings)), chips=chips),
@@ -340,11 +328,9 @@ def _fails(results: RunResults, at: int) -> bool:
 def _alarm_marks(results: RunResults, at: int, change: FindingChange | None) -> list[str]:
     """Return whom the finding is about, where its replies come from, and what has changed."""
     finding = results.findings[at]
-    marks = [finding.model_endpoint or "", *formatting.marks(finding)]
-    if change is not None and change.why:
-        marks.append(f"{change.change}: {change.why}")
-    elif change is not None:
-        marks.append(str(change.change))
+    marks = [finding.model_endpoint, *formatting.marks(finding)]
+    if change is not None:
+        marks.append(f"{change.change}{words.led(': ', change.why)}")
     return list(dict.fromkeys(filter(None, marks)))
 
 
@@ -458,9 +444,9 @@ def _answers_sections(results: RunResults, run_dir: Path) -> Iterator[Section]:
 def _signed_rows(shown: Table) -> Table:
     """Return the first rows of *shown*, without the columns that a narrow page has no room for."""
     titles = [title for title in shown.head if title not in _LEFT_OUT]
-    more = ""
-    if len(shown.rows) > MOST_SIGNED:
-        more = f"… and {len(shown.rows) - MOST_SIGNED:,} more, {_ELSEWHERE}"
+    more = words.beyond(len(shown.rows), MOST_SIGNED)
+    if more:
+        more += f", {_ELSEWHERE}"
     first = msgspec.structs.replace(shown, rows=shown.rows[:MOST_SIGNED], more=more)
     return of_columns(first, *titles)
 
@@ -482,11 +468,11 @@ def _integrity_sections(results: RunResults, run_dir: Path) -> Iterator[Section]
     digest = hashlib.sha256((run_dir / "findings.json").read_bytes()).hexdigest()
     sums = facts({"findings.json": f"SHA-256 {digest}"})
     records = records_section(results, run_dir)
-    parts: tuple[Part, ...] = (sums,)
+    logs: tuple[Part, ...] = ()
     if records is not None:
-        parts = (sums, *records.parts)
+        logs = records.parts
     again = "pytest-fairness verify derives every verdict again from the logs."
-    yield Section(heading="What shows that nothing was changed", parts=(*parts, again))
+    yield Section(heading="What shows that nothing was changed", parts=(sums, *logs, again))
 
 
 # ---------------------------------------------------------------- for the end of a session
@@ -526,10 +512,10 @@ def session_parts(
 
 def answered(results: RunResults, entries: Sequence[Mapping[str, Any]]) -> str:
     """Return how many mitigations there are, and how many alarms are without one."""
-    without = mitigations.unanswered(results.named, entries)
     counts = mitigations.counted(entries)
+    without = len(mitigations.unanswered(results.named, entries))
     if without:
-        return f"{counts}; {words.count(len(without), 'FLAG or FAIL')} without one"
+        return f"{counts}; {words.count(without, 'FLAG or FAIL')} without one"
     return counts
 
 
@@ -537,10 +523,9 @@ def _headline(results: RunResults) -> str:
     """The headline: how many findings there are of each verdict, and whether they are simulated or
     replayed.
     """
-    head = f"fairness: {counted_findings(results)}"
-    if nothing := nothing_judged(results):
-        head += f", {nothing}"
-    return head + _in_brackets(_source_marks(results))
+    nothing = words.led(", ", nothing_judged(results))
+    head = f"fairness: {counted_findings(results)}{nothing}"
+    return words.bracketed(head, ", ".join(results.sources))
 
 
 def _breakdown(results: RunResults) -> Iterator[tuple[str, str]]:
@@ -552,11 +537,11 @@ def _breakdown(results: RunResults) -> Iterator[tuple[str, str]]:
         counts = {key: counted for key, counted in by[name].items() if key != NONE}
         if len(counts) < 2 or (name != "model_endpoint" and len(results.findings) < MANY):
             continue
-        title = ""
-        if name == "tier":
-            title = "tier "
         for key, counted_of_key in counts.items():
-            yield f"{title}{key}", by_verdict(counted_of_key)
+            title = key
+            if name == "tier":
+                title = f"tier {key}"
+            yield title, by_verdict(counted_of_key)
 
 
 def _of_verdict(results: RunResults, verdict: Verdict) -> Iterator[Part]:
@@ -585,8 +570,8 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
     judged_in = ""
     if maker.judged_in:
         judged_in = marks.pop(0)
-    if several and finding.model_endpoint:
-        marks = list(dict.fromkeys([finding.model_endpoint, *marks]))
+    if several:
+        marks = list(dict.fromkeys(filter(None, [finding.model_endpoint, *marks])))
     about = results.test_of(at)
     sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
     notes: list[str] = []

@@ -79,24 +79,23 @@ class Examples:
 
     def add(self, group: str, record: LoggedTrial) -> None:
         trial = record.trial
-        kept = self.kept[group]
-        shown = trial.status in _MOST
-        # More attempts than requests; the one that was not answered is a request, too.
-        requests = min(max(len(record.cell.turns), 1), len(trial.replies) + (not shown))
-        retried = trial.attempts > max(requests, 1)
         counted = self.counted[group]
         counted["trials"] += 1
-        if shown:
+        if trial.status in _MOST:
             counted[trial.status.value] += 1
+            self._keep(group, record)
         else:
             counted["unanswered"] += 1
-        if retried:
+        if _is_retried(record):
             counted["retried"] += 1
         if ending := _ending(record):
             self.endings[group][ending] += 1
-        place = (trial.status, record.cell.template)
-        if shown and (place not in kept or _order(record) < _order(kept[place])):
-            kept[place] = record
+
+    def _keep(self, group: str, record: LoggedTrial) -> None:
+        """Keep *record* where it is the first of its status and template so far."""
+        kept = self.kept[group]
+        place = (record.trial.status, record.cell.template)
+        kept[place] = min(kept.get(place, record), record, key=_order)
 
     def trials(self, group: str) -> list[LoggedTrial]:
         """Those to show: two answered ones and a refused one, each of another template."""
@@ -105,6 +104,16 @@ class Examples:
         for status, most in _MOST.items():
             shown += [logged for logged in ordered if logged.trial.status is status][:most]
         return shown
+
+
+def _is_retried(record: LoggedTrial) -> bool:
+    """Return whether a trial had more attempts than requests."""
+    trial = record.trial
+    requests = len(trial.replies)
+    if trial.status not in _MOST:
+        requests += 1  # the one that was not answered
+    requests = min(max(len(record.cell.turns), 1), requests)
+    return trial.attempts > max(requests, 1)
 
 
 def _ending(record: LoggedTrial) -> str:
@@ -165,16 +174,20 @@ def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
     Listed candidates stand for the group that each competes for, and for each class that their
     texts convey.
     """
-    own_group = trial.cell.groups.get(protected_class)
-    if own_group is not None:
-        return frozenset({own_group})
-    sides = frozenset(
-        str(value) for key, value in trial.cell.attributes.items() if _SIDE.fullmatch(key)
-    )
+    cell = trial.cell
+    if protected_class in cell.groups:
+        return frozenset({cell.groups[protected_class]})
+    sides = set()
+    for key, value in cell.attributes.items():
+        if _SIDE.fullmatch(key):
+            sides.add(str(value))
     if not sides or protected_class == "group":
-        return sides
-    conveyed = (groups.get(protected_class) for groups in trial.cell.signals.values())
-    return frozenset(group for group in conveyed if group is not None)
+        return frozenset(sides)
+    conveyed = set()
+    for groups in cell.signals.values():
+        if protected_class in groups:
+            conveyed.add(groups[protected_class])
+    return frozenset(conveyed)
 
 
 def dialogue(record: LoggedTrial) -> Dialogue:
@@ -190,14 +203,15 @@ def dialogue(record: LoggedTrial) -> Dialogue:
     if trial.source == "simulated":
         about += ["simulated"]
     turns = []
+    steps = zip(cell.turns[:-1], trial.replies, strict=False)
     if record.pipeline:
-        for number, (prompt, reply) in enumerate(
-            zip(cell.turns[:-1], trial.replies, strict=False), start=1
-        ):
-            turns += [
-                (f"step {number}", shortened(prompt, 900)),
-                (f"reply to step {number}", shortened(reply, 900)),
-            ]
-    turns += [(message.role, shortened(message.content, 900)) for message in record.messages]
-    turns.append(("reply", shortened(trial.replies[-1], 1500) if trial.replies else "no reply"))
+        for number, (prompt, reply) in enumerate(steps, 1):
+            turns.append((f"step {number}", shortened(prompt, 900)))
+            turns.append((f"reply to step {number}", shortened(reply, 900)))
+    for message in record.messages:
+        turns.append((message.role, shortened(message.content, 900)))
+    last = "no reply"
+    if trial.replies:
+        last = shortened(trial.replies[-1], 1500)
+    turns.append(("reply", last))
     return Dialogue(about=" · ".join(filter(None, about)), turns=tuple(turns))

@@ -84,12 +84,8 @@ def finding_section(
     their trials.
     """
     assertion = finding.assertion.replace("_", " ")
-    by = ""
-    if finding.protected_class:
-        by = f" by {finding.protected_class}"
-    about = identity
-    if nodeid:
-        about = f"{identity} · {nodeid}"
+    by = words.led(" by ", finding.protected_class)
+    about = f"{identity}{words.led(' · ', nodeid)}"
     parts = [*_requirement_and_terms(finding), *_figures(finding, judged)]
     if judged is not None and replies is not None:
         parts.append(_matched(finding, judged, replies))
@@ -97,8 +93,8 @@ def finding_section(
     if examples is not None and identity == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:
-        words = f"Examples of these groups stand under finding {examples_at}."
-        parts.append(Link(words=words, to=examples_at))
+        where = f"Examples of these groups stand under finding {examples_at}."
+        parts.append(Link(words=where, to=examples_at))
     return Section(
         id=identity,
         heading=(finding.outcome or assertion) + by,
@@ -231,7 +227,7 @@ def _refusals(finding: model.Finding) -> Part | None:
     picture = refusal_chart(finding)
     if picture is None:
         return None
-    named = [name for name in _ENDINGS if any(name in parts for parts in picture.bars.values())]
+    named, *_ = picture.bars.values()  # all groups have the same
 
     def share(name: str) -> Callable[[str], str]:
         return lambda group: percent(picture.bars[group][name])
@@ -370,9 +366,7 @@ def _value_title(finding: model.Finding) -> str:
     """Return what the values of groups are called: ``rate``, ``mean``, ``mean, words``."""
     if formatting.is_rate(finding):
         return "rate"
-    if finding.unit:
-        return f"mean, {finding.unit}"
-    return "mean"
+    return f"mean{words.led(', ', finding.unit)}"
 
 
 def _categories(finding: model.Finding) -> list[str]:
@@ -396,15 +390,19 @@ def pair_table(finding: model.Finding, pairs: Sequence[model.PairResult]) -> Tab
     def verdict(pair: model.PairResult) -> Entry:
         return Entry(verdict=pair.verdict, reason=pair.reason)
 
-    baseline = finding.assertion == "baseline"
-    columns: Columns = {"scope": lambda pair: pair.metric}
-    if not baseline:
-        columns = {"pair": lambda pair: f"{pair.group_1} – {pair.group_2}"}
-        several = len({pair.metric for pair in finding.pairs}) > 1
-        columns |= {"on": lambda pair: pair.metric} if several else {}
-    if baseline:
-        columns |= {"approved": score("approved"), "now": score("now")}
-        columns |= {"change": lambda pair: effect(pair.difference), "margin": score("margin")}
+    caption = "Each pair of groups"
+    columns: Columns = {"pair": lambda pair: f"{pair.group_1} – {pair.group_2}"}
+    if len({pair.metric for pair in finding.pairs}) > 1:
+        columns["on"] = lambda pair: pair.metric
+    if finding.assertion == "baseline":
+        caption = "Approved against now"
+        columns = {
+            "scope": lambda pair: pair.metric,
+            "approved": score("approved"),
+            "now": score("now"),
+            "change": lambda pair: effect(pair.difference),
+            "margin": score("margin"),
+        }
     elif finding.assertion == FOUR_FIFTHS:
         low = "impact_ratio_low"
         high = "impact_ratio_high"
@@ -426,9 +424,6 @@ def pair_table(finding: model.Finding, pairs: Sequence[model.PairResult]) -> Tab
         "p": lambda pair: p_value(pair.p_value),
         "corrected": lambda pair: p_value(pair.corrected_p_value),
     }
-    caption = "Each pair of groups"
-    if baseline:
-        caption = "Approved against now"
     return table(caption, pairs, columns | {"verdict": verdict}, words=("on",))
 
 
@@ -475,7 +470,13 @@ def _interval_of_blocks(finding: model.Finding) -> str:
 def _block_rows(finding: model.Finding) -> list[dict[str, Any]]:
     blocks: Any = finding.details.get("by_block")
     numbers = ("p_value", "effect", "effect_low", "effect_high")
-    return [{**row, **{key: model.number(row.get(key)) for key in numbers}} for row in blocks or []]
+    rows = []
+    for block in blocks or ():
+        row = dict(block)
+        for key in numbers:
+            row[key] = model.number(row.get(key))
+        rows.append(row)
+    return rows
 
 
 def _pair_of(row: Mapping[str, Any]) -> str:
@@ -694,6 +695,9 @@ def _looks_facts(looks: Mapping[str, Any]) -> Facts:
         most = max(trials, round(first * planned[-1] / made[0]["names"]))
         calls = f"{trials:,} of at most {most:,}"
     smallest = looks["smallest_budget"]
+    needed = ""
+    if smallest is not None:
+        needed = _level(smallest)
     early = ""
     if looks["stopped_early"]:
         early = EARLY.partition(": ")[2]
@@ -704,9 +708,7 @@ def _looks_facts(looks: Mapping[str, Any]) -> Facts:
             "Trials": calls,
             "Chance of red for a fair system, at most": _level(looks["red_budget"]),
             "Chance of green for a pair at the margin, at most": _level(looks["green_budget"]),
-            "Smallest chance at which it would have been red": (
-                "" if smallest is None else _level(smallest)
-            ),
+            "Smallest chance at which it would have been red": needed,
             "Stopped early": early,
             "Not asked to the end": looks["stopped"],
         }
@@ -817,9 +819,7 @@ def _worse_off(finding: model.Finding) -> str | None:
 def _group_axis(finding: model.Finding) -> str:
     if formatting.is_rate(finding):
         return f"share of {finding.outcome}"
-    if finding.unit:
-        return f"mean {finding.outcome} ({finding.unit})"
-    return f"mean {finding.outcome}"
+    return words.bracketed(f"mean {finding.outcome}", finding.unit)
 
 
 def effect_chart(finding: model.Finding) -> Forest | None:
@@ -867,15 +867,12 @@ def block_chart(finding: model.Finding) -> Forest | None:
     for row in blocks:
         if disagreeing and _pair_of(row) not in disagreeing:
             continue
-        value = row["effect"]
-        if value is not None and not math.isfinite(value):
-            value = None
         verdict = None
         if row.get("alarm"):
             verdict = model.Verdict.FLAG
         drawn = ForestRow(
             label=str(row["block"]),
-            value=value,
+            value=_drawable(row["effect"]),
             low=row["effect_low"],
             high=row["effect_high"],
             verdict=verdict,
@@ -910,10 +907,7 @@ def baseline_chart(finding: model.Finding) -> Chart | None:
             label=pair.metric, value=now, before=approved, verdict=pair.verdict, words=change
         )
         rows.append(row)
-    unit = ""
-    if finding.unit:
-        unit = f" ({finding.unit})"
-    axis = f"{finding.outcome}{unit}: ring approved, filled now"
+    axis = f"{words.bracketed(finding.outcome, finding.unit)}: ring approved, filled now"
     if rows:
         return Forest(
             title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows[:MOST_ROWS])
@@ -930,10 +924,10 @@ def refusal_chart(finding: model.Finding) -> Bars | None:
     """
     bars = {}
     for group in finding.group_results[:MOST_ROWS]:
-        others = {"refused": group.refused, "no answer": group.undetermined + group.unscored}
-        total = max(group.n + sum(others.values()), 1)
+        numbers = (group.n, group.refused, group.undetermined + group.unscored)
+        total = max(sum(numbers), 1)
         bars[group.group] = {
-            name: some / total for name, some in {"scored": group.n, **others}.items()
+            name: number / total for name, number in zip(_ENDINGS, numbers, strict=True)
         }
     kept = [name for name in _ENDINGS if any(parts[name] for parts in bars.values())]
     if (

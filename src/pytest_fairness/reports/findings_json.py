@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -131,6 +130,22 @@ class RunResults:
         return any((self.run.get("replayed"), *of_findings))
 
     @property
+    def sources(self) -> list[str]:
+        """Return where replies come from, if not from a system: ``simulated``, ``replayed``."""
+        marks = {"simulated": self.simulated, "replayed": self.replayed}
+        return [mark for mark, applies in marks.items() if applies]
+
+    @property
+    def finished(self) -> str:
+        """Return when the run ended, in ISO 8601; empty where it did not."""
+        return str(self.run.get("finished") or "")
+
+    @property
+    def last_known(self) -> str:
+        """Return when the run ended, or else when it began; empty where neither is known."""
+        return self.finished or str(self.run.get("started") or "")
+
+    @property
     def endpoints(self) -> tuple[str, ...]:
         """The names of the systems that were asked."""
         return tuple(map(str, self._listed("endpoints")))
@@ -230,13 +245,14 @@ class RunResults:
                 finding.model_endpoint or "",
                 str(finding.tier or ""),
             ]
-            text = "\0".join(about).encode("utf-8", "surrogatepass")
-            numbers = (
-                f"f-{hashlib.sha256(text + str(again or '').encode()).hexdigest()[:10]}"
-                for again in count()
-            )
-            ids_.append(next(number for number in numbers if number not in seen))
-            seen.add(ids_[-1])
+            text = "\0".join(about)
+            identity = _identity(text)
+            again = 0
+            while identity in seen:
+                again += 1
+                identity = _identity(f"{text}{again}")
+            seen.add(identity)
+            ids_.append(identity)
         return tuple(ids_)
 
     @cached_property
@@ -253,8 +269,11 @@ class RunResults:
             p = 1.0
             if finding.corrected_p_value is not None:
                 p = finding.corrected_p_value
+            size = 0.0
             deciding = deciding_pair(finding.pairs)
-            return -finding.verdict.severity, p, 0.0 if deciding is None else -abs(deciding.effect)
+            if deciding is not None:
+                size = abs(deciding.effect)
+            return -finding.verdict.severity, p, -size
 
         return tuple(sorted(range(len(self.findings)), key=badness))
 
@@ -271,7 +290,9 @@ class RunResults:
         maker = self.maker_of(at)
         if maker.judged_in:
             return maker.nodeid, -1
-        return maker.nodeid, maker.findings.index(at) if at in maker.findings else 0
+        if at in maker.findings:
+            return maker.nodeid, maker.findings.index(at)
+        return maker.nodeid, 0
 
     @cached_property
     def _makers(self) -> dict[int, ItemResult]:
@@ -317,6 +338,11 @@ class RunResults:
             raise FairnessError(
                 f"findings have another shape than schema {SCHEMA} ({error!r})"
             ) from error
+
+
+def _identity(text: str) -> str:
+    """Return what a finding is called that *text* tells apart from others."""
+    return f"f-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 
 def _finding(data: Mapping[str, Any]) -> Finding:
@@ -388,32 +414,32 @@ def conclude(
     the session red.
     """
     results = RunResults.from_dict({**ledger, "schema": SCHEMA, "run": _run(run_dir, manifest)})
-    outcomes = [results.maker_of(at).outcome for at in range(len(results.findings))]
-    # A test that is expected to fail cannot turn the session red by its alarm.
-    able = [
-        finding
-        for finding, outcome in zip(results.findings, outcomes, strict=True)
-        if outcome not in ("xfailed", "xpassed", "skipped")
-    ]
-    tables = [finding for finding in able if looks_of(finding) is None]
+    able: list[Finding] = []
+    tables: list[Finding] = []
+    looking: list[Finding] = []
+    for at, finding in enumerate(results.findings):
+        # A test that is expected to fail cannot turn the session red by its alarm.
+        if results.maker_of(at).outcome in ("xfailed", "xpassed", "skipped"):
+            continue
+        able.append(finding)
+        if looks_of(finding) is None:
+            tables.append(finding)
+        else:
+            looking.append(finding)
     session = {
         "method": "holm",
         "findings": len(tables),
         "judged_once": sum(false_alarms.of_finding(finding) is not None for finding in tables),
         "alpha": results.run["parameters"].get("session_alpha"),
-        "looks": len(able) - len(tables),
-        "false_alarm_of_looks": _false_alarm(
-            [finding for finding in able if looks_of(finding) is not None]
-        ),
+        "looks": len(looking),
+        "false_alarm_of_looks": _false_alarm(looking),
         "false_alarm": _false_alarm(able),
     }
     run = {**results.run, "session": session}
     if mitigations:
-        finished = str(results.run.get("finished") or results.run.get("started") or "")[:10]
-        if finished:
-            day = datetime.date.fromisoformat(finished)
-        else:
-            day = datetime.datetime.now(datetime.UTC).date()
+        day = datetime.datetime.now(datetime.UTC).date()
+        if results.last_known:
+            day = datetime.date.fromisoformat(results.last_known[:10])
         run["mitigations"] = followed_up(mitigations, results.named, day)
     return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
 

@@ -11,16 +11,18 @@ from typing import Any
 from pytest_fairness import model
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
-from pytest_fairness.analysis.sentences import RATES, amount
+from pytest_fairness.analysis.sentences import RATES, amount, effect_of
 from pytest_fairness.model import number
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.words import (
     NOTHING,
     agreeing,
+    bracketed,
     confidence,
     count,
     effect,
     interval,
+    led,
     p_value,
     percent,
     rounded_percent,
@@ -42,33 +44,39 @@ def cost_line(run: Mapping[str, Any]) -> str:
     too; empty where nothing was to be paid.
     """
     each = [entry for entry in run.get("costs") or () if isinstance(entry, Mapping)]
-    parts = [*_priced(run, each)]
     unpriced = run.get("unpriced") or 0
+    parts = []
+    priced = _priced(run, unpriced, each)
+    if priced:
+        parts.append(priced)
     if unpriced:
         shown = f"{unpriced:,}"
         if not parts:
             shown = count(unpriced, "trial")
         parts.append(f"{shown} of unknown price{_among(_numbers(each, 'unpriced'), each)}")
-    at_worst = run.get(_AT_WORST) or 0
-    if at_worst and parts:
+    if not parts:
+        return ""
+    at_worst = run.get(_AT_WORST)
+    if at_worst:
         which = agreeing(at_worst, "its token counts are", "their token counts are")
         parts.append(
             f"{at_worst:,} charged at worst case because {which} missing or cannot be "
             f"true{_among(_numbers(each, _AT_WORST), each)}"
         )
-    if parts and run.get("replayed"):
+    if run.get("replayed"):
         parts.append("paid when it was recorded, not now")
     return "; ".join(parts)
 
 
-def _priced(run: Mapping[str, Any], each: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield what the trials of known price cost, if any was paid for."""
+def _priced(run: Mapping[str, Any], unpriced: int, each: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the trials of known price cost; empty where none was paid for."""
     cost = run.get("cost") or 0.0
-    unpriced = run.get("unpriced") or 0
-    priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
+    trials: Mapping[str, Any] = run.get("trials") or {}
+    priced = (trials.get("total") or 0) - unpriced
     known_in_part = all((priced, unpriced))
     if cost or known_in_part:
-        yield f"${cost:,.4f} for {count(priced, 'trial')}{_among(list(_shares(each)), each)}"
+        return f"${cost:,.4f} for {count(priced, 'trial')}{_among(_shares(each), each)}"
+    return ""
 
 
 def _shares(each: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -88,7 +96,7 @@ def _numbers(each: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return [f"{entry['endpoint']} {entry[key]:,}" for entry in each if entry[key]]
 
 
-def _among(words: Sequence[str], each: Sequence[object]) -> str:
+def _among(words: Iterable[str], each: Sequence[object]) -> str:
     if len(each) > 1:
         return f" ({', '.join(words)})"
     return ""
@@ -152,23 +160,19 @@ def effect_words(finding: model.Finding, levels: Sequence[float] = ()) -> str:
     if finding.assertion == FOUR_FIFTHS:
         names = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
         ratio, low, high = map(number, map(pair.statistics.get, names))
-        return _with_interval(
-            f"ratio {_ratio(ratio)}",
-            interval_at(interval(low, high, _ratio), pair.confidence, levels),
-        )
+        ends = interval_at(interval(low, high, _ratio), pair.confidence, levels)
+        return _with_interval(f"ratio {_ratio(ratio)}", ends)
     if finding.assertion == "baseline":
         return f"{effect(pair.difference)} {finding.unit}".rstrip()
     about = ""
-    decided = pair.statistics.get("worst_rank_p_value")
-    if decided is not None and decided == pair.p_value:  # by refusals, whatever the answers are
+    # By refusals, whatever the answers are.
+    if pair.statistics.get("worst_rank_p_value") == pair.p_value:
         pair = _alarming_pair(finding, pair)
         if pair.alarm_only:
             about = f"{pair.metric} "
     if pair.reason is model.Reason.N and pair.effect_low is None:
         return NOTHING  # nothing, or next to nothing, was there to compare
-    value, low, high = pair.effect, pair.effect_low, pair.effect_high
-    if pair.worse_off == pair.group_2:
-        value, low, high = -value, _negated(high), _negated(low)
+    value, low, high = effect_of(pair, pair.worse_off)
     ends = interval_at(interval(low, high, effect), pair.confidence, levels)
     return _with_interval(f"{about}d {effect(value)}", ends)
 
@@ -184,20 +188,18 @@ def interval_at(ends: str, level: float, levels: Iterable[float]) -> str:
 
 def deciding_levels(findings: Iterable[model.Finding]) -> list[float]:
     """Return the confidence of the interval that decides each of *findings*."""
-    deciders = (model.deciding_pair(finding.pairs) for finding in findings)
-    return [pair.confidence for pair in deciders if pair is not None]
+    levels = []
+    for finding in findings:
+        pair = model.deciding_pair(finding.pairs)
+        if pair is not None:
+            levels.append(pair.confidence)
+    return levels
 
 
 def _with_interval(words: str, ends: str) -> str:
     if ends == NOTHING:
         return words
     return f"{words} ({ends})"
-
-
-def _negated(end: float | None) -> float | None:
-    if end is None:
-        return None
-    return -end
 
 
 def _alarming_pair(finding: model.Finding, pair: model.PairResult) -> model.PairResult:
@@ -228,7 +230,9 @@ def value(number: float | None, finding: model.Finding) -> str:
     """A group's mean or rate, without its unit."""
     if number is None:
         return NOTHING
-    return amount(number, model.OutcomeKind.BINARY if is_rate(finding) else finding.kind)
+    if is_rate(finding):
+        return amount(number, model.OutcomeKind.BINARY)
+    return amount(number, finding.kind)
 
 
 def scopes(finding: model.Finding) -> Iterator[tuple[model.PairResult, float, float]]:
@@ -279,34 +283,37 @@ def family_line(finding: model.Finding) -> str:
     """Return which tests were corrected together, how, at which alpha, and what the unit of
     evidence was.
     """
-    parts = []
-    size = finding.family.get("size")
-    method = finding.family.get("method", finding.family.get("correction"))
-    if isinstance(size, int):
-        alpha = finding.family.get("alpha")
-        tests = f"{count(size, 'test')} in the family"
-        if method:
-            tests += f", corrected by {method}"
-        if alpha:
-            tests += f", alpha {alpha:.3g}"
-        parts.append(tests)
-    if finding.cluster:
-        parts.append(f"unit of evidence: {finding.cluster}")
-    if finding.block:
-        parts.append(f"blocks: {finding.block}")
-    return "; ".join(parts)
+    parts = [
+        _tests_of_family(finding.family),
+        led("unit of evidence: ", finding.cluster),
+        led("blocks: ", finding.block),
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _tests_of_family(family: Mapping[str, Any]) -> str:
+    """Return how many tests were corrected together, how, at which alpha; empty where none were."""
+    size = family.get("size")
+    if not isinstance(size, int):
+        return ""
+    method = led(", corrected by ", family.get("method", family.get("correction")))
+    tests = f"{count(size, 'test')} in the family{method}"
+    alpha = family.get("alpha")
+    if alpha:
+        return f"{tests}, alpha {alpha:.3g}"
+    return tests
 
 
 def justification_line(finding: model.Finding) -> str:
     """``reason (approver, date, until expiry)``; empty where there is none."""
-    given = finding.justification or {}
-    who = [str(given[key]) for key in ("approver", "date") if given.get(key)]
-    if given.get("expiry"):
-        who.append(f"until {given['expiry']}")
-    reason = str(given.get("reason", ""))
-    if who:
-        return f"{reason} ({', '.join(who)})"
-    return reason
+    given = justified(finding)
+    who = [given.get("approver"), given.get("date"), led("until ", given.get("expiry"))]
+    return bracketed(str(given.get("reason", "")), ", ".join(map(str, filter(None, who))))
+
+
+def justified(finding: model.Finding) -> Mapping[str, Any]:
+    """Return why *finding* is accepted, by whom and until when; nothing where it is not."""
+    return finding.justification or {}
 
 
 #: What is compared, where it is not the groups' replies, for the narrow column of a table.
@@ -318,9 +325,8 @@ def headline(finding: model.Finding) -> str:
     replies.
     """
     comparison = _COMPARISONS.get(finding.assertion, finding.assertion.replace("_", " "))
-    words = shortened(finding.outcome or comparison, 60)
-    if finding.protected_class:
-        words += f" by {shortened(finding.protected_class, 60)}"
+    by = led(" by ", shortened(finding.protected_class, 60))
+    words = f"{shortened(finding.outcome or comparison, 60)}{by}"
     if comparison in ("", words):
         return words
     return f"{words} ({comparison})"
@@ -347,10 +353,8 @@ def session_p(finding: model.Finding) -> str:
     """The p-value of the finding adjusted across its session; empty where it stands alone there, or
     tested nothing.
     """
-    adjusted = None
-    if finding.pairs:
-        adjusted = session_p_value(finding)
-    if adjusted is None:
+    adjusted = session_p_value(finding)
+    if adjusted is None or not finding.pairs:
         return ""
     return p_value(adjusted)
 
@@ -372,24 +376,17 @@ def false_alarm_line(session: Mapping[str, Any], *, always: bool = False) -> str
     share = session.get("false_alarm")
     if not isinstance(share, (int, float)) or (share <= false_alarms.RARE and not always):
         return ""
-    promise = ""
-    if session.get("looks"):
-        of_looks = rounded_percent(session["false_alarm_of_looks"])
-        promise = (
-            "Alarms of its grid tests turn a session of a fair system red with a chance of at most "
-            f"{of_looks}"
-        )
     tables = int(session.get("judged_once") or 0)
-    if not tables:
-        return f"{promise}."
     judged = f"tables, baselines and other logs that are judged as they are ({tables:,})"
+    red = "turn a session of a fair system red with a chance of"
     mend = "where that is too often, give these a smaller alpha="
-    if promise:
+    if not session.get("looks"):
+        return f"Alarms of {judged} {red} about {rounded_percent(share)}: {mend}."
+    of_looks = rounded_percent(session["false_alarm_of_looks"])
+    promise = f"Alarms of its grid tests {red} at most {of_looks}"
+    if tables:
         return f"{promise}; with those of {judged}, about {rounded_percent(share)}: {mend}."
-    return (
-        f"Alarms of {judged} turn a session of a fair system red with a chance of about "
-        f"{rounded_percent(share)}: {mend}."
-    )
+    return f"{promise}."
 
 
 def controls_line(finding: model.Finding) -> str:
@@ -410,20 +407,17 @@ def sensitivity_line(finding: model.Finding) -> str:
     shares = ", ".join(f"d {d} in {percent(share, 0)}" for d, share in tried["caught"].items())
     caught = f"planted {shares} of copies caught"
     false = tried.get("false_alarms")
-    if false is None:
-        return caught
-    return f"{caught}; placebo alarms in {percent(false, 0)}"
+    if false is not None:
+        caught += f"; placebo alarms in {percent(false, 0)}"
+    return caught
 
 
 def reasons(finding: model.Finding) -> list[str]:
     """Say, beside a FLAG or FAIL, why a large effect is no FAIL."""
-    if finding.verdict not in model.ALARMS:
-        return []
-    texts = []
     pair = model.deciding_pair(finding.pairs)
     if pair is not None and finding.verdict is model.Verdict.FLAG and abs(pair.effect) > _LARGE:
-        texts += [f"no FAIL: {note}" for note in pair.notes]
-    return texts
+        return [f"no FAIL: {note}" for note in pair.notes]
+    return []
 
 
 def marks(finding: model.Finding, outcome: str = "") -> list[str]:

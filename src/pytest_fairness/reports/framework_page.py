@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pytest_fairness import words
 from pytest_fairness.analysis.frameworks import Artefact, Clause, Framework, is_old
-from pytest_fairness.model import ALARMS
+from pytest_fairness.baselines.mitigations import unanswered
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.overview import banners, counted_findings, failures_without_finding
 from pytest_fairness.reports.sections import Page, Printed, Section, facts
@@ -126,12 +126,7 @@ def _mitigations(results: RunResults, _: Path) -> Answer:
     accepted = sum(finding.justification is not None for finding in results.findings)
     if accepted:
         here.append(f"justifications.csv: {words.count(accepted, 'justification')}")
-    answered = {number for entry in results.mitigations for number in entry.get("findings", ())}
-    silent = [
-        number
-        for finding, _, number in results.named
-        if finding.verdict in ALARMS and finding.justification is None and number not in answered
-    ]
+    silent = unanswered(results.named, results.mitigations)
     lacks = ""
     if silent:
         lacks = f"a mitigation or a justification of {words.enumerated(silent)}"
@@ -150,7 +145,7 @@ def _log(_: RunResults, run_dir: Path) -> Answer:
 
 
 def _signature(results: RunResults, _: Path) -> Answer:
-    finished = str(results.run.get("finished") or "")[:10]
+    finished = results.finished[:10]
     lacks = "a signature: pytest-fairness audit --pdf PATH writes a page with lines to sign on"
     if not finished:
         return Answer(lacks=f"an end with its date; {lacks}")
@@ -158,7 +153,7 @@ def _signature(results: RunResults, _: Path) -> Answer:
 
 
 def _repeats(results: RunResults, run_dir: Path) -> Answer:
-    finished = str(results.run.get("finished") or "")[:10]
+    finished = results.finished[:10]
     others = sum(other.name != run_dir.name for other in run_folders(run_dir.parent))
     if not others:
         return Answer(f"one run, of {finished}", "other runs over time, in the same folder")

@@ -34,32 +34,40 @@ def heat_maps(runs: Sequence[RunResults]) -> tuple[Part, ...]:
         runs,
         "model on each protected class",
         "Model",
-        lambda finding: (
-            finding.model_endpoint or "tables",
-            finding.protected_class or finding.assertion,
-        ),
+        _model_and_class,
     )
     by_tier = _heat_map(
         runs,
         "module in each tier",
         "Module",
-        lambda finding: (
-            finding.test_module or "no module",
-            f"tier {finding.tier}" if finding.tier else "no tier",
-        ),
+        _module_and_tier,
     )
     return tuple(filter(None, (by_class, by_tier)))
+
+
+def _model_and_class(finding: Finding) -> tuple[str, str]:
+    return finding.model_endpoint or "tables", finding.protected_class or finding.assertion
+
+
+def _module_and_tier(finding: Finding) -> tuple[str, str]:
+    tier = "no tier"
+    if finding.tier:
+        tier = f"tier {finding.tier}"
+    return finding.test_module or "no module", tier
 
 
 def _heat_map(
     runs: Sequence[RunResults], of: str, corner: str, key: Callable[[Finding], tuple[str, str]]
 ) -> Table | None:
     cells: dict[tuple[str, str], list[tuple[int, Finding]]] = defaultdict(list)
+    rows: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for number, results in enumerate(runs):
         for finding in results.findings:
-            cells[key(finding)].append((number, finding))
-    rows = list(dict.fromkeys(row for row, _ in cells))
-    columns = list(dict.fromkeys(column for _, column in cells))
+            row, column = key(finding)
+            rows[row] = None
+            columns[column] = None
+            cells[row, column].append((number, finding))
     if len(rows) * len(columns) < 2:
         return None
     over = ""
@@ -83,7 +91,10 @@ def _heat_cell(numbered: Sequence[tuple[int, Finding]] | None, runs: int) -> Ent
         return Entry(words="not tested")
     findings = [finding for _, finding in numbered]
     worst = Verdict.worst([finding.verdict for finding in findings])
-    having = [run for run, finding in numbered if finding.verdict is worst]
+    having = []
+    for run, finding in numbered:
+        if finding.verdict is worst:
+            having.append(run)
     small = [words.count(len(findings), "finding")]
     if runs > 1:
         small.append(f"{worst} in {len(set(having))} of {runs} runs")

@@ -98,10 +98,10 @@ class Matches(NamedTuple):
         away[widest] = np.inf
         chosen_ = {}
         if self.contrast[widest] > 0:
-            chosen_ = {"The widest contrast": widest}
-        return chosen_ | (
-            {"A typical pair": int(np.argmin(away))} if len(away) > 1 or not chosen_ else {}
-        )
+            chosen_["The widest contrast"] = widest
+        if len(away) > 1 or not chosen_:
+            chosen_["A typical pair"] = int(np.argmin(away))
+        return chosen_
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,13 @@ class JudgedTable:
     def _scored(self) -> Iterator[ScoredRows]:
         """The outcome by each grouping. Raises FairnessError for a table that cannot be compared."""
         given = self.arguments
-        kind = "binary" if self.analysis == "four_fifths" else None
+        kind = given.get("kind")
+        if self.analysis == "four_fifths":
+            kind = kind or "binary"
         reading = read(
             self.frame,
             self.outcome,
-            given.get("kind") or kind,
+            kind,
             given.get("lower_is_worse"),
             given.get("scorers"),
             given.get("favourable"),
@@ -192,9 +194,11 @@ class JudgedTable:
         rows = _paired(agreed, _rows_of(scored, first), _rows_of(scored, second))
         if not len(rows):
             return None
-        own_rows = scored.reading.values
-        values = own_rows.values[rows]
-        contrast = (values[:, 0] - values[:, 1]) * (1 if scored.reading.lower_is_worse else -1)
+        outcome = scored.reading.values
+        values = outcome.values[rows]
+        contrast = values[:, 1] - values[:, 0]
+        if scored.reading.lower_is_worse:
+            contrast = values[:, 0] - values[:, 1]
         if of_labels:
             contrast = (contrast != 0).astype(float)
         elif pair.worse_off is None and contrast.mean() < 0:
@@ -206,7 +210,7 @@ class JudgedTable:
                 -contrast,
             )
         varied = tuple(column for column in same if codes[column].max() > codes[column].min())
-        return Matches(first, second, rows, values, own_rows.categories, contrast, varied)
+        return Matches(first, second, rows, values, outcome.categories, contrast, varied)
 
     def _same(self, scored: ScoredRows) -> tuple[list[str], list[str]]:
         """The columns that two matched trials agree on: what was asked; and the protected classes
@@ -221,16 +225,13 @@ class JudgedTable:
             for protected in design_of(frame).protected_classes
             if protected in frame and protected not in compared
         ]
-        columns = {*_NO_CONTEXT, *_SAME, *compared, *classes, scored.reading.name, name}
-        same = [
-            column
-            for column in dict.fromkeys([*_SAME, design.block_name or "template"])
-            if column in frame
-        ]
+        asked = dict.fromkeys([*_SAME, design.block_name or "template"])
+        same = [column for column in asked if column in frame]
         if name is None:
             return same, classes
+        columns = {*_NO_CONTEXT, *asked, *compared, *classes, scored.reading.name, name}
         for column in frame.columns:
-            if not isinstance(column, str) or column in columns or column in same:
+            if not isinstance(column, str) or column in columns:
                 continue
             # A context is crossed with the names; what differs from name to name is a score, or of
             # the person.
@@ -248,9 +249,6 @@ class JudgedTable:
         rows = matches.rows[at].tolist()
         names = names_of(frame.iloc[rows])
         about = [f"{column} {frame[column].iloc[rows[0]]}" for column in matches.same]
-        name = None
-        if finding.cluster in frame.columns:
-            name = finding.cluster
         sides = zip(
             (matches.first, matches.second),
             rows,
@@ -258,17 +256,14 @@ class JudgedTable:
             differing(replies, names),
             strict=True,
         )
-        return SideBySide(
-            about=" · ".join([called, *about]),
-            replies=tuple(
-                ScoredReply(
-                    who=f"{group}: {frame[name].iloc[row]}" if name is not None else group,
-                    score=_score(value, finding, matches.labels),
-                    words=words,
-                )
-                for group, row, value, words in sides
-            ),
-        )
+        shown = []
+        for group, row, value, runs in sides:
+            who = group
+            if finding.cluster in frame.columns:
+                who = f"{group}: {frame[finding.cluster].iloc[row]}"
+            score = _score(value, finding, matches.labels)
+            shown.append(ScoredReply(who=who, score=score, words=runs))
+        return SideBySide(about=" · ".join([called, *about]), replies=tuple(shown))
 
 
 def _rows_of(scored: ScoredRows, group: str) -> Ints:
@@ -383,13 +378,24 @@ _NAME = "\0"
 
 def _words_compared(words: Iterable[str], people: Container[str]) -> list[str]:
     """Return *words* without blanks, those of *people* alike."""
-    bare = (word.strip() for word in words)
-    return [_NAME if word in people else word for word in bare]
+    compared = []
+    for word in words:
+        bare = word.strip()
+        if bare in people:
+            bare = _NAME
+        compared.append(bare)
+    return compared
 
 
 def _kinds(words: Iterable[str], otherwise: str) -> list[str]:
     """Return ``name`` for each of *words* that is a person's, *otherwise* for the others."""
-    return ["name" if word == _NAME else otherwise for word in words]
+    kinds = []
+    for word in words:
+        kind = otherwise
+        if word == _NAME:
+            kind = "name"
+        kinds.append(kind)
+    return kinds
 
 
 def _runs(words: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -437,9 +443,9 @@ class JudgedTables:
         known.
         """
         line = self._lines.get(results.place_of(at))
+        if line is None:
+            return None
         try:
-            if line is None:
-                return None
             judgement = msgspec.convert(json.loads(line), Judgement)
             frame = judgement.frame()
             return JudgedTable(
@@ -465,15 +471,16 @@ def matched_replies(
     except (FairnessError, KeyError, TypeError, ValueError):
         return None
     frame = judged.frame
-    column = "reply" if replies is None else "key"
+    column = "key"
+    if replies is None:
+        column = "reply"
     if matches is None or column not in frame.columns:
         return None
     shown = []
     for called, at in matches.chosen().items():
         texts = frame[column].iloc[matches.rows[at]].tolist()
         if replies is not None:
-            texts_ = replies(texts)
-            texts = list(map(texts_.get, texts))
+            texts = list(map(replies(texts).get, texts))
         if all(isinstance(text, str) for text in texts):
             shown.append(judged.side_by_side(finding, matches, at, texts, called))
     if shown:
@@ -484,18 +491,18 @@ def matched_replies(
 def chosen_how(finding: Finding, matches: Matches) -> str:
     """Return how the replies that are shown were chosen, and how many there are to choose from."""
     total = len(matches.contrast)
-    ahead, behind = (int((matches.contrast * sign > 0).sum()) for sign in (1, -1))
+    ahead = int((matches.contrast > 0).sum())
+    behind = int((matches.contrast < 0).sum())
     same = "".join(f"the same {column}, " for column in matches.same)
     if finding.kind is OutcomeKind.CATEGORICAL:
         shares = f"the answers differ in {words.part_of(ahead, total)}"
         shown = "the first that differs, and one that is typical"
     else:
-        worse, better, alike = (
-            words.part_of(n, total) for n in (ahead, behind, total - ahead - behind)
-        )
+        worse = f"{matches.second} is worse off than {matches.first}"
         shares = (
-            f"{matches.second} is worse off than {matches.first} in {worse}, better off in {better}, "
-            f"alike in {alike}"
+            f"{worse} in {words.part_of(ahead, total)}, better off in "
+            f"{words.part_of(behind, total)}, alike in "
+            f"{words.part_of(total - ahead - behind, total)}"
         )
         shown = (
             "the one that is furthest apart in this direction, and the one nearest to the median"

@@ -5,7 +5,7 @@ that came in.
 from __future__ import annotations
 
 import datetime
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -77,9 +77,9 @@ def read_letters(folder: Path) -> LettersOfRun | None:
 def read_complaints(path: Path) -> list[Complaint]:
     """The lines of the CSV file *path*, the oldest first. Raises UsageError with file and line."""
     fields = Complaint.__struct_fields__
-    complaints = [
-        line.convert(Complaint, strict=False) for line in rows(path, {"date", "kind"}, fields)
-    ]
+    complaints = []
+    for line in rows(path, {"date", "kind"}, fields):
+        complaints.append(line.convert(Complaint, strict=False))
     return sorted(complaints, key=lambda complaint: complaint.date)
 
 
@@ -100,23 +100,23 @@ def letter_sections(
 
 
 def _chart(letters: Sequence[LettersOfRun]) -> OverTime:
-    points = tuple(
-        ForestRow(
-            label=letter.run,
-            value=letter.overall_score,
-            words=f"{letter.overall_score:.1f}",
-            part=_asked(letter),
-        )
-        for letter in letters
+    points = []
+    for letter in letters:
+        score = letter.overall_score
+        point = ForestRow(label=letter.run, value=score, words=f"{score:.1f}", part=_asked(letter))
+        points.append(point)
+    return OverTime(
+        title="Letters: overall score", axis="overall score, of 100", rows=tuple(points)
     )
-    return OverTime(title="Letters: overall score", axis="overall score, of 100", rows=points)
 
 
 def _asked(run: LettersOfRun) -> str:
-    model = ""
-    if run.model and run.model != run.endpoint:
-        model = f" ({run.model})"
-    return shortened(f"{run.endpoint}{model}{', simulated' if run.simulated else ''}", 60)
+    asked = run.endpoint
+    if run.model not in ("", run.endpoint):
+        asked += f" ({run.model})"
+    if run.simulated:
+        asked += ", simulated"
+    return shortened(asked, 60)
 
 
 def _number(value: float | None, form: str) -> str:
@@ -153,26 +153,28 @@ def categories_table(letters: Sequence[LettersOfRun]) -> Table:
 
 def complaints_table(complaints: Sequence[Complaint]) -> Table:
     """A row a month: appeals, complaints, legal ones, and all of them per 100 letters sent."""
-    months = list(dict.fromkeys(f"{complaint.date:%Y-%m}" for complaint in complaints))
-    by = {
-        month: [complaint for complaint in complaints if f"{complaint.date:%Y-%m}" == month]
-        for month in months
-    }
+    by: dict[str, list[Complaint]] = defaultdict(list)
+    for complaint in complaints:
+        by[f"{complaint.date:%Y-%m}"].append(complaint)
 
     def rate(month: str) -> str:
-        sent = max((run.letters or 0 for run in by[month]), default=0)
-        return _number(100 * len(by[month]) / sent if sent else None, "{:.2f}")
+        sent = max(complaint.letters or 0 for complaint in by[month])
+        if not sent:
+            return words.NOTHING
+        a_hundred = 100 * len(by[month]) / sent
+        return f"{a_hundred:.2f}"
 
     def kinds(kind: str) -> Any:
         return lambda month: str(sum(complaint.kind == kind for complaint in by[month]))
 
-    columns: Columns = {"month": lambda month: month}
-    columns |= {
-        words: kinds(kind)
-        for words, kind in (("appeals", "appeal"), ("complaints", "complaint"), ("legal", "legal"))
+    columns: Columns = {
+        "month": str,
+        "appeals": kinds("appeal"),
+        "complaints": kinds("complaint"),
+        "legal": kinds("legal"),
+        "per 100 letters": rate,
     }
-    columns["per 100 letters"] = rate
-    return table("Appeals and complaints by month", months, columns)
+    return table("Appeals and complaints by month", list(by), columns)
 
 
 def citing_table(complaints: Sequence[Complaint]) -> Table:

@@ -25,6 +25,7 @@ from pytest_fairness.reports.html import render
 from pytest_fairness.reports.judged_tables import JudgedTable
 from pytest_fairness.reports.sections import Page
 from pytest_fairness.trials_frame import any_text
+from pytest_fairness.words import led
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,14 +96,10 @@ def finding_html(finding: Finding) -> str:
 
 
 def _title(finding: Finding) -> str:
-    about = finding.assertion.replace("_", " ")
-    if finding.outcome:
-        about += f" on {finding.outcome}"
-    if finding.protected_class:
-        about += f" by {finding.protected_class}"
-    if finding.model_endpoint:
-        about += f", endpoint {finding.model_endpoint}"
-    return about
+    on = led(" on ", finding.outcome)
+    by = led(" by ", finding.protected_class)
+    endpoint = led(", endpoint ", finding.model_endpoint)
+    return f"{finding.assertion.replace('_', ' ')}{on}{by}{endpoint}"
 
 
 def table(
@@ -151,9 +148,7 @@ def finding_picture(finding: Finding, of: str | None, judged: JudgedTable | None
     """
     drawn = _drawn(_chart(finding, of, judged))
     if drawn is None:
-        which = ""
-        if of:
-            which = f" of the {of}"
+        which = led(" of the ", of)
         raise UsageError(f"nothing to draw{which}: {finding!r} has the figures in to_frame()")
     return Picture(drawn[1], drawn[0].title)
 

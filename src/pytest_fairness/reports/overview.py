@@ -82,11 +82,11 @@ def failures(results: RunResults) -> list[Failure]:
         if id(item) in red and _fails(results, at):
             failed.append(Failure(why=_why(results.findings[at]), nodeid=item.nodeid, at=at))
             del red[id(item)]
-    failed += [
-        Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message)
-        for item in red.values()
-    ]
-    return [*failed, *(Failure(why=NEVER_FINISHED, nodeid=nodeid) for nodeid in results.missing)]
+    for item in red.values():
+        failed.append(Failure(why=_trouble(item), nodeid=item.nodeid, message=item.message))
+    for nodeid in results.missing:
+        failed.append(Failure(why=NEVER_FINISHED, nodeid=nodeid))
+    return failed
 
 
 def _fails(results: RunResults, at: int) -> bool:
@@ -163,7 +163,7 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
         )
     if not undecided and not unjudged:
         return SessionVerdict("passed", "The session passed", " ".join(sentences))
-    accepted = sum(results.counts[verdict] for verdict in ALARMS)
+    accepted = results.counts[Verdict.FLAG] + results.counts[Verdict.FAIL]
     parts = [f"{results.counts[Verdict.PASS]:,} passed"]
     if accepted:
         parts += [f"{accepted:,} accepted"]
@@ -227,19 +227,15 @@ def outcome_section(results: RunResults, _: Path) -> Section:
     verdict = verdict_on_session(results)
 
     def reason(failure: Failure) -> Entry:
-        return Entry(
-            words=failure.why,
-            verdict=None if failure.at is None else results.findings[failure.at].verdict,
-        )
+        if failure.at is None:
+            return Entry(words=failure.why)
+        return Entry(words=failure.why, verdict=results.findings[failure.at].verdict)
 
     def proof(failure: Failure) -> Entry:
         if failure.at is not None:
-            return Entry(
-                words=formatting.without_verdict(
-                    results.findings[failure.at].sentence, results.findings[failure.at].verdict
-                ),
-                link=results.ids[failure.at],
-            )
+            finding = results.findings[failure.at]
+            sentence = formatting.without_verdict(finding.sentence, finding.verdict)
+            return Entry(words=sentence, link=results.ids[failure.at])
         if failure.message:
             first = failure.message.strip().split("\n", 1)[0]
             return Entry(
@@ -275,11 +271,11 @@ def outcome_section(results: RunResults, _: Path) -> Section:
 
 def failures_without_finding(results: RunResults) -> list[Failure]:
     """Return the tests that failed, and not by a finding."""
-    return [
-        failure
-        for failure in failures(results)
-        if failure.at is None and failure.why != NEVER_FINISHED
-    ]
+    without = []
+    for failure in failures(results):
+        if failure.at is None and failure.why != NEVER_FINISHED:
+            without.append(failure)
+    return without
 
 
 def messages_section(results: RunResults, _: Path) -> Section | None:
@@ -287,18 +283,11 @@ def messages_section(results: RunResults, _: Path) -> Section | None:
     hidden = [failure for failure in failures_without_finding(results) if failure.message]
     if not hidden:
         return None
-    shown = (
-        Section(
-            heading=failure.nodeid,
-            id=failure.anchor,
-            parts=(
-                Dialogue(
-                    about=failure.why, turns=(("message", shortened(failure.message, 6_000)),)
-                ),
-            ),
-        )
-        for failure in hidden[:_MOST_HIDDEN]
-    )
+    shown = []
+    for failure in hidden[:_MOST_HIDDEN]:
+        turns = (("message", shortened(failure.message, 6_000)),)
+        message = Dialogue(about=failure.why, turns=turns)
+        shown.append(Section(heading=failure.nodeid, id=failure.anchor, parts=(message,)))
     return Section(heading="Tests that failed without a finding", id="messages", parts=tuple(shown))
 
 
@@ -312,7 +301,7 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
     open_ = _open_alarms(results)
     parts = list[Part]()
     if open_:
-        today = _day(results.run.get("finished") or results.run.get("started"))
+        today = _day(results.last_known)
         columns: Columns = {
             "Verdict": lambda at: Entry(verdict=results.findings[at].verdict),
             "Finding": lambda at: Entry(
@@ -320,13 +309,17 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
             ),
             "Accepted because": lambda at: _accepted(results, at),
             "By": lambda at: str(
-                (results.findings[at].justification or {}).get("approver") or words.NOTHING
+                formatting.justified(results.findings[at]).get("approver") or words.NOTHING
             ),
             "Until": lambda at: _until(results.findings[at], today),
         }
         parts += _table("Differences that somebody has to answer for", open_, columns)
-    undecided = [at for at in results.order if results.findings[at].verdict is Verdict.INCONCLUSIVE]
-    often = Counter(results.findings[at].reason for at in undecided)
+    undecided = []
+    often: Counter[Reason | None] = Counter()
+    for at in results.order:
+        if results.findings[at].verdict is Verdict.INCONCLUSIVE:
+            undecided.append(at)
+            often[results.findings[at].reason] += 1
     undecided.sort(
         key=lambda at: (-often[results.findings[at].reason], str(results.findings[at].reason))
     )
@@ -351,18 +344,15 @@ def _open_alarms(results: RunResults) -> list[int]:
     """
 
     def urgency(at: int) -> tuple[bool, str]:
-        given = results.findings[at].justification or {}
+        given = formatting.justified(results.findings[at])
         return bool(given), str(given.get("expiry") or "9")
 
-    alarms = (
-        at
-        for at in results.order
-        if results.findings[at].verdict is Verdict.FLAG
-        or (
-            results.findings[at].verdict is Verdict.FAIL
-            and results.maker_of(at).outcome == "xfailed"
-        )
-    )
+    alarms = []
+    for at in results.order:
+        verdict = results.findings[at].verdict
+        expected = results.maker_of(at).outcome == "xfailed"
+        if verdict is Verdict.FLAG or (verdict is Verdict.FAIL and expected):
+            alarms.append(at)
     return sorted(alarms, key=urgency)
 
 
@@ -372,10 +362,11 @@ def _accepted(results: RunResults, at: int) -> str:
     if finding.justification:
         return shortened(str(finding.justification.get("reason", "")), 120)
     if item.outcome == "xfailed":
-        return shortened(": ".join(filter(None, ("expected to fail", item.message))), 120)
-    return next(
-        (note for note in finding.notes if note.startswith(EXPIRED)), "nobody has justified it"
-    )
+        return shortened(f"expected to fail{words.led(': ', item.message)}", 120)
+    for note in finding.notes:
+        if note.startswith(EXPIRED):
+            return note
+    return "nobody has justified it"
 
 
 def _day(text: object) -> datetime.date | None:
@@ -389,7 +380,7 @@ def _until(finding: Finding, today: datetime.date | None) -> Entry:
     """The last day of the justification of *finding*; marked where that is soon after *today*, the
     day of the run.
     """
-    given = (finding.justification or {}).get("expiry")
+    given = formatting.justified(finding).get("expiry")
     end = _day(given)
     if end is None or today is None:
         return Entry(words=str(given or words.NOTHING))
@@ -462,11 +453,11 @@ def findings_section(results: RunResults, _: Path) -> Section:
 def _marks(results: RunResults, at: int) -> tuple[str, ...]:
     """The marks of the finding that its endpoint's name does not say already."""
     finding = results.findings[at]
-    return tuple(
-        mark
-        for mark in formatting.marks(finding, results.maker_of(at).outcome)
-        if mark != finding.model_endpoint
-    )
+    marks = []
+    for mark in formatting.marks(finding, results.maker_of(at).outcome):
+        if mark != finding.model_endpoint:
+            marks.append(mark)
+    return tuple(marks)
 
 
 def _table(caption: str, items: list[Any], columns: Columns) -> list[Part]:
@@ -475,6 +466,6 @@ def _table(caption: str, items: list[Any], columns: Columns) -> list[Part]:
     if more := items[_MOST_LINES:_MOST_HIDDEN]:
         rows = table(f"{caption}: the others", more, columns, kind="findings")
         parts.append(Details(summary=f"{len(more):,} more", parts=(rows,)))
-    if len(items) > _MOST_HIDDEN:
-        parts.append(f"… and {len(items) - _MOST_HIDDEN:,} more, in findings.json.")
+    if left_out := words.beyond(len(items), _MOST_HIDDEN):
+        parts.append(f"{left_out}, in findings.json.")
     return parts

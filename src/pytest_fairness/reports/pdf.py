@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache, singledispatchmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -176,16 +176,12 @@ class _Drawing:
     @_draw.register(sections.Statements)
     def _statements(self, part: sections.Statements) -> None:
         head = ("Verdict", "Sentence", "Finding and test")
-        rows = [
-            (
-                sections.Entry(verdict=item.verdict, marks=item.marks),
-                sections.Entry(
-                    words=item.sentence, small=tuple(f"• {note}" for note in item.notes)
-                ),
-                f"{item.id}  {item.about}",
-            )
-            for item in part.items
-        ]
+        rows = []
+        for item in part.items:
+            notes = tuple(f"• {note}" for note in item.notes)
+            verdict = sections.Entry(verdict=item.verdict, marks=item.marks)
+            sentence = sections.Entry(words=item.sentence, small=notes)
+            rows.append((verdict, sentence, f"{item.id}  {item.about}"))
         self._grid(rows, (30, 94, 50), head)
         self._text(part.more)
 
@@ -288,23 +284,20 @@ class _Drawing:
 
     def _spell(self, match: re.Match[str]) -> str:
         code = ord(match[0])
-        drawn = code < 0x100
-        if self._characters is not None:
-            drawn = code in self._characters
-        if drawn:
+        if code in self._characters:
             return match[0]
         if code < 0x10000:
             return f"\\u{code:04x}"
         return f"\\U{code:08x}"
 
-    def _use_fonts(self, pdf: FPDF) -> set[int] | None:
-        """Make the machine's fonts the document's; the characters that they have, None where only
-        those of PDF are.
+    def _use_fonts(self, pdf: FPDF) -> Container[int]:
+        """Make the machine's fonts the document's, or else that of PDF itself; the characters that
+        they have.
         """
         fonts = _found()
         if not fonts:
             self._family = "helvetica"
-            return None
+            return range(0x100)
         self._family = "text"
         regular, bold = fonts[0]
         pdf.add_font(self._family, "", regular)
@@ -342,9 +335,10 @@ def _colour(cell: str | sections.Entry) -> tuple[int, int, int] | None:
 
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str | sections.Entry]]) -> list[float]:
     """Return how wide each column is: by its longest line, within bounds."""
-    longest = [
-        max(len(line) for cell in column for line in _lines(cell) or [""])
-        for column in zip(head, *rows, strict=True)
-    ]
-    letters = [min(max(length, _NARROW), _WIDE) for length in longest]
+    letters = []
+    for column in zip(head, *rows, strict=True):
+        longest = _NARROW
+        for cell in column:
+            longest = max([longest, *map(len, _lines(cell))])
+        letters.append(min(longest, _WIDE))
     return [_WIDTH * length / sum(letters) for length in letters]

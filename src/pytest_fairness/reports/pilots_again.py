@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis.pilots import chosen_by, record_of
@@ -17,10 +17,10 @@ def unlike_log(record: Mapping[str, Any], run: RunReader) -> Iterator[str]:
     """Yield where the *record* of a pilot is not what the log of *run* gives: its trials, the
     answers where the scorer is built in, and what follows from them.
     """
-    keys = [key for key, _, _ in record["trials"]]
-    asked = list(run.records(keys))
-    for (key, text, _), cell in zip(record["trials"], _cells_of(keys, asked, run), strict=True):
-        if not cell or cell["template"] != text or not _is_of_pilot(cell):
+    asked = list(filter(None, run.records([key for key, _, _ in record["trials"]])))
+    texts = _texts_of_pilots(asked, run)
+    for key, text, _ in record["trials"]:
+        if texts.get(key) != text:
             yield f"trial {key[:12]}… is not in the log as one of {text} about a neutral name"
             return
     if not _answers_follow(record, asked):
@@ -29,32 +29,36 @@ def unlike_log(record: Mapping[str, Any], run: RunReader) -> Iterator[str]:
         yield "the texts that it chose do not follow from its answers"
 
 
-def _cells_of(
-    keys: Sequence[str], asked: Sequence[Mapping[str, Any] | None], run: RunReader
-) -> list[Mapping[str, Any] | None]:
-    """Return the cells of a pilot's trials by *keys*, None for one that was not *asked*. A test may
-    have asked the same text about a control group before: the log then says of which pilot it is.
+def _texts_of_pilots(asked: Iterable[Mapping[str, Any]], run: RunReader) -> dict[str, str]:
+    """Return the text of each trial, of those *asked* and of those that share a reply in *run*, that
+    a pilot asked about a neutral name, by the key of the trial.
     """
-    shared = {key: cell for (key, _), cell in run.shared_cells.items() if _is_of_pilot(cell)}
-    return [
-        shared.get(key, trial and trial["cell"]) for key, trial in zip(keys, asked, strict=True)
-    ]
+    cells = [(trial["key"], trial["cell"]) for trial in asked]
+    # A test may have asked the same text about a control group before: the log then says of which
+    # pilot it is.
+    cells += [(key, cell) for (key, _), cell in run.shared_cells.items()]
+    texts = {}
+    for key, cell in cells:
+        if cell["signal"] == PILOT and not cell["groups"]:
+            texts[key] = cell["template"]
+    return texts
 
 
-def _answers_follow(record: Mapping[str, Any], asked: Sequence[Mapping[str, Any] | None]) -> bool:
+def _answers_follow(record: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the replies of *asked* say what *record* says of them, as far as its scorer is
     built in.
     """
     scorer = BUILT_IN.get(record["scorer"])
     if scorer is None or scorer.fingerprint != record["fingerprint"]:
         return True
-    rows = [(cell_of(trial["cell"]), trial_of(trial)) for trial in asked if trial is not None]
+    rows = [(cell_of(trial["cell"]), trial_of(trial)) for trial in asked]
     table = trials_frame(
         rows, EndpointFacts(name="", simulated=False), GridFacts(answer=record["answer"])
     )
     again = record_of(table, scorer, record["series"], BUILT_IN)
-    return [row[1:] for row in again["trials"]] == [row[1:] for row in record["trials"]]
+    return _without_keys(again["trials"]) == _without_keys(record["trials"])
 
 
-def _is_of_pilot(cell: Mapping[str, Any]) -> bool:
-    return cell["signal"] == PILOT and not cell["groups"]
+def _without_keys(trials: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Return the text and the answer of each of *trials*."""
+    return [trial[1:] for trial in trials]

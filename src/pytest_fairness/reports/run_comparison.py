@@ -33,12 +33,27 @@ from pytest_fairness.model import JSON
 from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.project import chosen_run
 from pytest_fairness.runs.reader import reading
+from pytest_fairness.words import led, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
 _ORDER = (LARGER, TURNED, SMALLER, OPEN, ALIKE)
+#: Columns that a notebook shows.
+_SHOWN = (
+    "test",
+    "outcome",
+    "by",
+    "group_1",
+    "group_2",
+    "before",
+    "after",
+    "change",
+    "low",
+    "high",
+    "verdict",
+)
 #: What a trial is matched by, beside what its test compares, where the table has it.
 _CELL = ("cell", "arm", "tier", "signal", "repetition")
 
@@ -69,7 +84,7 @@ class RunComparison:
     @property
     def worse(self) -> bool:
         """Return whether a side is less fair than the first on anything."""
-        return any(change.became == LARGER for change in self.changes)
+        return LARGER in {change.became for change in self.changes}
 
     def __repr__(self) -> str:
         parts = [f"{count} {verdict}" for verdict, count in self.counts.items()]
@@ -80,20 +95,7 @@ class RunComparison:
     def _repr_html_(self) -> str:
         from pytest_fairness.reports.escaping import html
 
-        columns = [
-            "test",
-            "outcome",
-            "by",
-            "group_1",
-            "group_2",
-            "before",
-            "after",
-            "change",
-            "low",
-            "high",
-            "verdict",
-        ]
-        frame = self.to_frame()[columns]
+        frame = self.to_frame()[list(_SHOWN)]
         return f"<p>{html(repr(self))}</p>{frame.to_html(index=False, escape=True)}"
 
     def to_frame(self) -> pd.DataFrame:
@@ -102,7 +104,7 @@ class RunComparison:
         """
         import pandas as pd
 
-        return pd.DataFrame([change.to_dict() for change in self.changes])
+        return pd.DataFrame(self._rows())
 
     def to_dict(self) -> dict[str, JSON]:
         """All of it as plain JSON."""
@@ -112,9 +114,12 @@ class RunComparison:
             "simulated": self.simulated,
             "replayed": self.replayed,
             "family": {"size": len(self.changes), "method": self.correction, "alpha": self.alpha},
-            "changes": [change.to_dict() for change in self.changes],
+            "changes": self._rows(),
             "left_out": list(self.left_out),
         }
+
+    def _rows(self) -> list[Any]:
+        return [change.to_dict() for change in self.changes]
 
 
 def compare_runs(
@@ -137,14 +142,16 @@ def compare_runs(
     there are not two sides or nothing is shared, and StoreError for a run whose records are
     damaged.
     """
-    folders = [chosen_run(run) for run in runs]
-    if len({folder.resolve() for folder in folders}) < len(folders):
+    folders = list(map(chosen_run, runs))
+    if _repeats(map(Path.resolve, folders)):
         raise UsageError(
             "the same run stands twice: give two runs, or one and the endpoints to compare in it"
         )
     judged = list(map(_Judged.of_run, folders))
+    left_out: list[str] = []
     if endpoints:
         sides = _by_endpoint(judged, endpoints)
+        left_out += _without_endpoint(judged)
     else:
         sides = _by_run(judged)
     if len(sides) < 2:
@@ -152,9 +159,6 @@ def compare_runs(
             "a comparison takes two sides: give two runs, or one run and two endpoints of it"
         )
     (first, before), *others = sides.items()
-    left_out: list[str] = []
-    if endpoints:
-        left_out += _without_endpoint(judged)
     contrasts: list[SideContrast] = []
     frames: list[pd.DataFrame] = []
     for second, after in others:
@@ -169,8 +173,8 @@ def compare_runs(
         sides={name: _about(entries) for name, entries in sides.items()},
         changes=tuple(sorted(changes, key=_urgency)),
         left_out=tuple(dict.fromkeys(left_out)),
-        simulated=_any(frames, "simulated"),
-        replayed=_any(frames, "replayed"),
+        simulated=_marked(frames, "simulated"),
+        replayed=_marked(frames, "replayed"),
         alpha=alpha,
         correction=correction,
     )
@@ -188,6 +192,11 @@ def _contrasts(
             yield shared, list(contrasts_of(shared))
         except FairnessError as error:
             left_out.append(f"{entry.about}: {error}")
+
+
+def _repeats(values: Iterable[object]) -> bool:
+    """Return whether any of *values* stands twice."""
+    return max(Counter(values).values(), default=0) > 1
 
 
 def _urgency(change: SideChange) -> tuple[int, float]:
@@ -219,7 +228,7 @@ class _Entry:
     @property
     def about(self) -> str:
         by = self.judgement.arguments.get("by")
-        if by and not isinstance(by, str):
+        if isinstance(by, (list, tuple)):
             by = " × ".join(by)
         return f"{self.test}, {self.key[2]} by {by}"
 
@@ -313,11 +322,11 @@ def _without(test: str, endpoint: str) -> str:
 def _by_run(judged: Sequence[_Judged]) -> dict[str, list[_Entry]]:
     """A side for each run: called by its endpoint where that tells the runs apart, else by its id."""
     names = [run.only_endpoint for run in judged]
-    if len(set(names)) < len(names) or not all(names):
+    if _repeats(names) or "" in names:
         names = [run.folder.name for run in judged]
-    if len(set(names)) < len(names):
+    if _repeats(names):
         names = [str(run.folder) for run in judged]
-    return dict(zip(names, (run.entries for run in judged), strict=True))
+    return {name: run.entries for name, run in zip(names, judged, strict=True)}
 
 
 def _without_endpoint(judged: Sequence[_Judged]) -> Iterator[str]:
@@ -340,7 +349,7 @@ def _by_endpoint(judged: Sequence[_Judged], endpoints: Sequence[str]) -> dict[st
             raise UsageError(
                 f"{where}: {unknown('endpoint', name, sorted(filter(None, by_endpoint)))}"
             )
-    if len(set(endpoints)) < len(endpoints):
+    if _repeats(endpoints):
         raise UsageError(f"endpoints={','.join(endpoints)}: the same endpoint stands twice")
     return {name: list(by_endpoint[name].values()) for name in endpoints}
 
@@ -372,13 +381,9 @@ def _by_key(
     entries: Iterable[_Entry], *, with_endpoint: bool
 ) -> dict[tuple[tuple[str, ...], str], _Entry]:
     """Return *entries* by what is the same on both sides."""
-    by_key = {}
-    for entry in entries:
-        endpoint = ""
-        if with_endpoint:
-            endpoint = entry.endpoint
-        by_key[entry.key, endpoint] = entry
-    return by_key
+    if with_endpoint:
+        return {(entry.key, entry.endpoint): entry for entry in entries}
+    return {(entry.key, ""): entry for entry in entries}
 
 
 def _shared(
@@ -389,25 +394,31 @@ def _shared(
 
     _refuse_incomparable(entry.judgement, other.judgement)
     tables = [side.rows.reset_index(drop=True) for side in (entry, other)]
-    if not all({"cell", "key"} <= set(table.columns) for table in tables):
+    shared = set(tables[0].columns) & set(tables[1].columns)
+    if not {"cell", "key"} <= shared:
         raise UsageError(
             "its table has no cells and keys of trials, by which the two sides could be matched"
         )
-    columns = [name for name in _matched_by(entry.judgement) if _all_have(tables, name)]
+    columns = [name for name in _matched_by(entry.judgement) if name in shared]
     both = _counterparts(tables, (entry.run, other.run), columns)
     if both.empty:
         raise UsageError(
             f"{sides[0]} and {sides[1]} share no trial: they asked about other cells, or in other "
             "words"
         )
-    if any(len(table) > len(both) for table in tables):
+    if max(map(len, tables)) > len(both):
         alone = [f"{len(table) - len(both):,} of {len(table):,}" for table in tables]
         left_out.append(
             f"{entry.about}: {' and '.join(alone)} trials have no counterpart on the other side "
             "(another cell, or other words)"
         )
-    rows = [table.loc[both[at]] for table, at in zip(tables, ("at_1", "at_2"), strict=True)]
-    frame = pd.concat([table.astype(object) for table in rows], ignore_index=True).infer_objects()
+    first, second = tables
+    rows = [first.loc[both["at_1"]].astype(object), second.loc[both["at_2"]].astype(object)]
+    frame = pd.concat(rows, ignore_index=True).infer_objects()
+    early = []
+    for name, side in zip(sides, (entry, other), strict=True):
+        if side.stopped_early:
+            early.append(name)
     test = entry.test
     if entry.endpoint != other.endpoint:
         # Where both sides asked several endpoints, the test's own name says which this is about.
@@ -419,9 +430,7 @@ def _shared(
         arguments=entry.judgement.arguments,
         frame=frame,
         outcome=entry.judgement.outcome_in(frame),
-        early=tuple(
-            name for name, side in zip(sides, (entry, other), strict=True) if side.stopped_early
-        ),
+        early=tuple(early),
     )
 
 
@@ -450,10 +459,6 @@ def _matched_by(judgement: Judgement) -> dict[str, None]:
     return dict.fromkeys(names)
 
 
-def _all_have(tables: Sequence[pd.DataFrame], name: str) -> bool:
-    return all(name in table for table in tables)
-
-
 def _counterparts(
     tables: Sequence[pd.DataFrame], runs: Sequence[_Judged], columns: list[str]
 ) -> pd.DataFrame:
@@ -467,17 +472,22 @@ def _counterparts(
 
 
 def _about(entries: Sequence[_Entry]) -> str:
-    runs = dict.fromkeys(entry.run.folder.name for entry in entries)
-    endpoints = dict.fromkeys(entry.endpoint for entry in entries if entry.endpoint)
+    runs: dict[str, None] = {}
+    endpoints: dict[str, None] = {}
     models: dict[str, None] = {}
     for entry in entries:
+        runs[entry.run.folder.name] = None
+        endpoints[entry.endpoint] = None
         if "model" in entry.rows:
             models |= dict.fromkeys(map(str, entry.rows["model"].dropna().unique()))
-    answered = ""
-    if models:
-        answered = f", answered by {', '.join(models)}"
-    return f"run {', '.join(runs)}, endpoint {', '.join(endpoints) or 'unknown'}{answered}"
+    asked = listed(filter(None, endpoints), none="unknown")
+    answered = led(", answered by ", ", ".join(models))
+    return f"run {', '.join(runs)}, endpoint {asked}{answered}"
 
 
-def _any(frames: Sequence[pd.DataFrame], column: str) -> bool:
-    return any(bool((frame[column] == True).any()) for frame in frames if column in frame)  # noqa: E712
+def _marked(frames: Sequence[pd.DataFrame], column: str) -> bool:
+    """Return whether any trial of *frames* is marked in *column*."""
+    for frame in frames:
+        if column in frame and (frame[column] == True).any():  # noqa: E712 - objects, some missing
+            return True
+    return False

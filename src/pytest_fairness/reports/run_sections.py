@@ -65,9 +65,11 @@ def run_facts(results: RunResults) -> dict[str, object]:
 
 def _numbers(counts: Mapping[str, int]) -> str:
     """Write how many there are of each kind: ``789 answered, 11 refused``."""
-    return ", ".join(
-        f"{number:,} {kind.replace('_', ' ')}" for kind, number in counts.items() if number
-    )
+    shown = []
+    for kind, number in counts.items():
+        if number:
+            shown.append(f"{number:,} {kind.replace('_', ' ')}")
+    return ", ".join(shown)
 
 
 def _models(models: Iterable[Mapping[str, Any]]) -> str:
@@ -178,17 +180,14 @@ def prompts_section(_: RunResults, run_dir: Path) -> Section | None:
             tests = asked.setdefault((about, str(text)), [])
             if (test := str(design.get("test"))) not in tests:
                 tests += [test]
-    shown: list[Part] = [
-        Dialogue(
-            about=words.first_few(tests, mark=","),
-            turns=((about, shortened(text, _LONGEST_PROMPT)),),
-        )
-        for (about, text), tests in list(asked.items())[:MOST]
-    ]
-    if len(asked) > MOST:
-        shown.append(f"… and {len(asked) - MOST:,} more, in the run's records of type design.")
-    if not shown:
+    if not asked:
         return None
+    shown: list[Part] = []
+    for (about, text), tests in list(asked.items())[:MOST]:
+        turns = ((about, shortened(text, _LONGEST_PROMPT)),)
+        shown.append(Dialogue(about=words.first_few(tests, mark=","), turns=turns))
+    if left_out := words.beyond(len(asked), MOST):
+        shown.append(f"{left_out}, in the run's records of type design.")
     lead = (
         "As they were written; what stands in braces is filled in for each person. The log has "
         "each prompt as sent."
@@ -238,9 +237,7 @@ def method_section(results: RunResults, _: Path) -> Section:
 
     def whom(about: dict[int, str]) -> str:
         if len(about) == judged:
-            if judged > 1:
-                return "all findings"
-            return "the finding"
+            return words.agreeing(judged, "the finding", "all findings")
         names = list(dict.fromkeys(about.values()))
         more = ""
         if len(names) > 3:

@@ -17,7 +17,7 @@ from pytest_fairness.model import Cell, Finding, Trial
 from pytest_fairness.reports import notebook
 from pytest_fairness.reports.escaping import csv_cell, html, shortened
 from pytest_fairness.reports.findings_json import RunResults, read_results
-from pytest_fairness.reports.formatting import without_verdict
+from pytest_fairness.reports.formatting import justified, without_verdict
 from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.runs.judgements import judgements
 from pytest_fairness.runs.manifest import read_manifest
@@ -132,7 +132,7 @@ class RunTables:
                     "test": maker.outcome,
                     **{name: _text(getattr(finding, name)) for name in _FINDING},
                     "n": sum(finding.n_per_group.values()),
-                    "justified": (finding.justification or {}).get("reason"),
+                    "justified": justified(finding).get("reason"),
                     "notes": "; ".join(finding.notes),
                 }
             )

@@ -79,8 +79,12 @@ def table(
     caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = (), kind: Kind = ""
 ) -> Table:
     """A row for each of *items*; *columns* say what stands under which title."""
-    rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
-    return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words), kind=kind)
+    rows = []
+    for item in items:
+        rows.append(tuple(cell(item) for cell in columns.values()))
+    return Table(
+        caption=caption, head=tuple(columns), rows=tuple(rows), words=tuple(words), kind=kind
+    )
 
 
 def of_columns(shown: Table, *titles: str) -> Table:
@@ -98,9 +102,11 @@ class Facts(Spec, tag="facts", frozen=True):
 
 def facts(rows: Mapping[str, object]) -> Facts:
     """Return what is known of *rows*; those that are empty are left out."""
-    return Facts(
-        rows=tuple((name, str(value)) for name, value in rows.items() if value not in (None, ""))
-    )
+    shown = []
+    for name, value in rows.items():
+        if value not in (None, ""):
+            shown.append((name, str(value)))
+    return Facts(rows=tuple(shown))
 
 
 class Link(Spec, tag="link", frozen=True):
@@ -194,6 +200,16 @@ class Section(Spec, tag="section", frozen=True):
                 notes += part.items
         return notes
 
+    @property
+    def is_marked(self) -> bool:
+        """Return whether it says of itself, or of a statement in it, where its replies come from."""
+        if self.marks:
+            return True
+        for part in self.parts:
+            if isinstance(part, Statements) and any(item.marks for item in part.items):
+                return True
+        return False
+
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
     str,
@@ -237,7 +253,7 @@ class Page(Spec, frozen=True):
         sources = []
         if self.simulated:
             which = ""
-            if any(map(_has_marks, self.sections)):
+            if any(section.is_marked for section in self.sections):
                 which = " for what is marked “simulated”"
             sources.append(
                 Banner(
@@ -251,16 +267,6 @@ class Page(Spec, frozen=True):
             words = "Replies come from a recorded run; no model was asked now."
             sources.append(Banner(kind="replayed", about="Replayed.", words=words))
         return (*sources, *self.banners)
-
-
-def _has_marks(section: Section) -> bool:
-    """Return whether *section* says of itself, or of a statement in it, where its replies come
-    from.
-    """
-    if section.marks:
-        return True
-    statements = (part for part in section.parts if isinstance(part, Statements))
-    return any(item.marks for part in statements for item in part.items)
 
 
 def write_page(run_dir: Path, stem: str, page: Page) -> None:

@@ -304,7 +304,7 @@ def scope(results: RunResults) -> str:
 
 def day(results: RunResults) -> str:
     """Return the day on which the run came to its end."""
-    return str(results.run.get("finished") or "")[:10]
+    return results.finished[:10]
 
 
 # ---------------------------------------------------------------- badge
@@ -330,11 +330,9 @@ def badge(results: RunResults) -> str:
     if unjudged:
         verdicts += f", {words.count(unjudged, 'test')} failed without a verdict"
         colour = _BROKEN
-    sources = {"simulated": results.simulated, "replayed": results.replayed}
-    marks = [f"{name}, " for name, holds in sources.items() if holds]
     fields: list[tuple[str, Any]] = [
         ("fairness", _DARK),
-        (f"{''.join(marks)}{verdicts}", colour),
+        (", ".join([*results.sources, verdicts]), colour),
         (scope(results), _DARK),
         (day(results), _DARK),
     ]

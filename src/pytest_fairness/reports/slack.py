@@ -185,16 +185,19 @@ def _statement(item: Section) -> str:
     marks = ""
     if item.marks:
         marks = f" [{', '.join(item.marks)}]"
-    lines = [f"*{item.verdict}*{_text(f'{marks}: {item.sentence}')}"]
-    lines += [f"• {_text(note)}" for note in item.notes]
+    lines = [f"*{item.verdict}*{_text(f'{marks}: {item.sentence}')}", *map(_bullet, item.notes)]
     if item.about:
         lines.append(_text(item.about))
     return "\n".join(lines)
 
 
+def _bullet(note: str) -> str:
+    return f"• {_text(note)}"
+
+
 @texts_of.register(Notes)
 def _notes(part: Notes) -> list[str]:
-    return ["\n".join(f"• {_text(note)}" for note in part.items)]
+    return ["\n".join(map(_bullet, part.items))]
 
 
 @texts_of.register(Counts)

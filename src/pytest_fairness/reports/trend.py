@@ -42,6 +42,15 @@ _LINES: dict[str, dict[str, Any]] = {
     formatting.FOUR_FIFTHS: {"lines": (Reference(value=0.8),)},
     "baseline": {},
 }
+#: What is followed where that is no effect, and the ends of its interval, by the assertion.
+_STATISTICS = {
+    formatting.FOUR_FIFTHS: (
+        "impact_ratio",
+        "clustered_impact_ratio_low",
+        "clustered_impact_ratio_high",
+    ),
+    "baseline": ("now", "now_low", "now_high"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +69,17 @@ class ReadRuns:
         """Return the runs that findings are followed over: those that judged something; of a run
         and its replays, which judge the same replies, the last one.
         """
-        judged = [results for results in self.runs if results.findings]
-        left_out = [
-            f"{results.run['id']}: it judged nothing"
-            for results in self.runs
-            if not results.findings
-        ]
-        counted = _judged_last(judged)
-        for results in judged:
-            last = str(counted[_recording_of(results, judged)].run["id"])
+        judged = []
+        left_out = []
+        for results in self.runs:
+            if results.findings:
+                judged.append(results)
+            else:
+                left_out.append(f"{results.run['id']}: it judged nothing")
+        recordings = _recordings(judged)
+        counted = dict(zip(recordings, judged, strict=True))
+        for results, recording in zip(judged, recordings, strict=True):
+            last = str(counted[recording].run["id"])
             if str(results.run["id"]) != last:
                 left_out.append(f"{results.run['id']}: its replies were judged again in {last}")
         return replace(self, runs=tuple(counted.values()), left_out=(*left_out, *self.left_out))
@@ -109,20 +120,18 @@ def _is_to_be_judged(manifest: Mapping[str, Any]) -> bool:
     return bool(manifest) and ("merged_from" in manifest or FINISHED not in manifest)
 
 
-def _judged_last(runs: Sequence[RunResults]) -> dict[str, RunResults]:
-    """Return of each recording the run that judged its replies last, in the place of the first."""
-    return {_recording_of(results, runs): results for results in runs}
-
-
-def _recording_of(results: RunResults, runs: Sequence[RunResults]) -> str:
-    """Return the id of the run whose replies were judged: the run's own, or the one it replays."""
-    sources = {str(run.run["id"]): run.run.get("replay_of") for run in runs}
-    recording = str(results.run["id"])
-    seen = {recording}
-    while (source := sources.get(recording)) and str(source) not in seen:
-        recording = str(source)
-        seen.add(recording)
-    return recording
+def _recordings(runs: Sequence[RunResults]) -> list[str]:
+    """Return the id of the run whose replies each of *runs* judged: its own, or the one it replays."""
+    sources = {str(results.run["id"]): results.run.get("replay_of") for results in runs}
+    recordings = []
+    for results in runs:
+        recording = str(results.run["id"])
+        seen = {recording}
+        while (source := sources.get(recording)) and str(source) not in seen:
+            recording = str(source)
+            seen.add(recording)
+        recordings.append(recording)
+    return recordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,29 +153,31 @@ class TrendPoint:
             return None, None, None
         base = self._base()
         if base is not None:
-            value, low, high = (number(base[name]) for name in ("effect", "low", "high"))
-            return value, low, high
-        if self.finding.assertion == formatting.FOUR_FIFTHS:
-            named = ("impact_ratio", "clustered_impact_ratio_low", "clustered_impact_ratio_high")
-        elif self.finding.assertion == "baseline":
-            named = ("now", "now_low", "now_high")
-        else:
+            return number(base["effect"]), number(base["low"]), number(base["high"])
+        if self.finding.assertion not in _STATISTICS:
             return self.pair.effect, self.pair.effect_low, self.pair.effect_high
-        ratio, low, high = (as_number(self.pair.statistics.get(name)) for name in named)
-        return ratio, low, high
+        names = _STATISTICS[self.finding.assertion]
+        value, low, high = map(as_number, map(self.pair.statistics.get, names))
+        return value, low, high
 
     def _base(self) -> Mapping[str, Any] | None:
         """Return the pair at the look of the base design; None where that is the last one made."""
-        looks = None
-        if self.finding is not None:
-            looks = looks_of(self.finding)
-        if looks is None or self.pair is None:
+        if self.pair is None or self.looks is None:
             return None
-        wanted = (self.pair.group_1, self.pair.group_2, self.pair.metric)
-        for figures in looks.get("base", ()):
+        wanted = _comparison(self.pair)
+        for figures in self.looks.get("base", ()):
             if (figures["group_1"], figures["group_2"], figures["metric"]) == wanted:
                 return dict(figures)
         return None
+
+    @property
+    def looks(self) -> Mapping[str, Any] | None:
+        """Return what the finding says of its looks; None of one that was judged once, or is not
+        there.
+        """
+        if self.finding is None:
+            return None
+        return looks_of(self.finding)
 
     @property
     def confidence(self) -> float | None:
@@ -181,7 +192,7 @@ class TrendPoint:
     @property
     def stopped_early(self) -> bool:
         """Return whether an alarm ended the looks at the value that is followed."""
-        return self.finding is not None and stopped_early(looks_of(self.finding))
+        return stopped_early(self.looks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +208,21 @@ class FindingTrend:
     @property
     def about(self) -> str:
         """``sentiment by race_ethnicity, gpt-4o``."""
-        by = ""
-        if self.latest.protected_class:
-            by = f" by {self.latest.protected_class}"
-        endpoint = ""
-        if self.latest.model_endpoint:
-            endpoint = f", {self.latest.model_endpoint}"
+        by = words.led(" by ", self.latest.protected_class)
+        endpoint = words.led(", ", self.latest.model_endpoint)
         return f"{self.latest.outcome or self.latest.assertion}{by}{endpoint}"
+
+    @property
+    def stopped_early(self) -> bool:
+        """Return whether an alarm ended the looks of any of the points."""
+        return any(point.stopped_early for point in self.points)
+
+    @property
+    def levels(self) -> list[float]:
+        """Return the confidence of each interval; none of baselines, which have no level."""
+        if self.latest.assertion == "baseline":
+            return []
+        return [point.confidence for point in self.points if point.confidence is not None]
 
     @property
     def measure(self) -> str:
@@ -215,10 +234,10 @@ class FindingTrend:
         what = "effect d"
         if self.latest.assertion == formatting.FOUR_FIFTHS:
             what = "impact ratio"
-        metric = ""
+        groups = f"{self.pair.group_1} – {self.pair.group_2}"
         if self.pair.metric != self.latest.outcome:
-            metric = f" ({self.pair.metric})"
-        return f"{self.pair.group_1} – {self.pair.group_2}{metric}, {what}"
+            groups += f" ({self.pair.metric})"
+        return f"{groups}, {what}"
 
     def shown(self, value: float | None) -> str:
         if value is None:
@@ -259,13 +278,17 @@ def _trend_of(identity: str, last: RunResults, runs: Sequence[RunResults]) -> Fi
 
 
 def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
+    """Return the pair of *finding* that compares the same as the one *followed*, if there is one."""
     if finding is None or followed is None:
         return None
-    wanted = (followed.group_1, followed.group_2, followed.metric)
-    return next(
-        (pair for pair in finding.pairs if (pair.group_1, pair.group_2, pair.metric) == wanted),
-        None,
-    )
+    for pair in finding.pairs:
+        if _comparison(pair) == _comparison(followed):
+            return pair
+    return None
+
+
+def _comparison(pair: PairResult) -> tuple[str, str, str]:
+    return pair.group_1, pair.group_2, pair.metric
 
 
 def answered(results: RunResults, finding: Finding) -> str:
@@ -273,10 +296,10 @@ def answered(results: RunResults, finding: Finding) -> str:
     asked for.
     """
     endpoints = (finding.model_endpoint or "").split(", ")
-    models = [entry for entry in results.models if entry["endpoint"] in endpoints]
     names: dict[str, None] = {}
-    for entry in models:
-        names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))
+    for entry in results.models:
+        if entry["endpoint"] in endpoints:
+            names |= dict.fromkeys(entry["answered"] or filter(None, [entry["asked"]]))
     return ", ".join(names)
 
 
@@ -285,20 +308,11 @@ def answered(results: RunResults, finding: Finding) -> str:
 
 def _points(trend: FindingTrend) -> Table:
     """A row a run."""
-    levels: list[float] = []
-    of_baselines = False
     early = ""
-    for point in trend.points:
-        if point.finding is not None and point.finding.assertion == "baseline":
-            of_baselines = True
-        if point.confidence is not None:
-            levels.append(point.confidence)
-        if point.stopped_early:
-            early = f"; {EARLY}"
+    if trend.stopped_early:
+        early = f"; {EARLY}"
+    levels = trend.levels
     level = words.of_confidence(levels)
-    if of_baselines:
-        level = "interval"
-        levels = []
 
     def ends(point: TrendPoint) -> str:
         _, low, high = point.value()
@@ -327,9 +341,7 @@ def _shown_value(trend: FindingTrend, point: TrendPoint) -> str:
 
 
 def _verdict_of_point(point: TrendPoint) -> Entry | str:
-    judged: PairResult | Finding | None = point.pair
-    if judged is None:
-        judged = point.finding
+    judged = point.pair or point.finding
     if judged is None:
         return "not tested"
     return Entry(verdict=judged.verdict, reason=judged.reason)
@@ -407,7 +419,7 @@ def _lines_of_trend(trend: FindingTrend) -> list[str]:
         lines.append(line(f"  {trend.nodeid}"))
     shown = _points(trend)
     lines += [line(f"  {trend.measure}"), *table_lines(shown, shown.rows)]
-    if any(point.stopped_early for point in trend.points):
+    if trend.stopped_early:
         lines.append(line(f"  {EARLY}"))
     return [*lines, ""]
 
@@ -416,19 +428,7 @@ def trend_page(read: ReadRuns) -> str:
     """The same as a page with pictures, and a map of how severe the findings are over the runs."""
     trends_ = trends(read.runs)
     runs = [str(results.run["id"]) for results in read.runs]
-    ids = dict.fromkeys((runs[0], runs[-1])) if runs else ()
-    cards = [
-        Section(
-            heading=trend.about,
-            id=trend.id,
-            about=f"{trend.id} · {trend.nodeid}",
-            verdict=trend.latest.verdict,
-            reason=trend.latest.reason,
-            sentence=formatting.without_verdict(trend.latest.sentence, trend.latest.verdict),
-            parts=(chart(trend), _points(trend)),
-        )
-        for trend in trends_[:MOST_TRENDS]
-    ]
+    ids = dict.fromkeys((*runs[:1], *runs[-1:]))
     parts = [*heat_maps(read.runs)]
     if read.left_out:
         parts.append(Section(heading="Runs that are left out", parts=(Notes(items=read.left_out),)))
@@ -448,9 +448,22 @@ def trend_page(read: ReadRuns) -> str:
         sections=(
             Section(heading="All runs", id="overview", parts=tuple(parts)),
             *letter_sections(read.letters, read.complaints),
-            *cards,
+            *map(_card, trends_[:MOST_TRENDS]),
         ),
         simulated=any(results.simulated for results in read.runs),
         replayed=any(results.replayed for results in read.runs),
     )
     return render(page, {"id": " to ".join(ids), "versions": {}})
+
+
+def _card(trend: FindingTrend) -> Section:
+    """The picture and the table of a *trend*, under the sentence of its latest finding."""
+    return Section(
+        heading=trend.about,
+        id=trend.id,
+        about=f"{trend.id} · {trend.nodeid}",
+        verdict=trend.latest.verdict,
+        reason=trend.latest.reason,
+        sentence=formatting.without_verdict(trend.latest.sentence, trend.latest.verdict),
+        parts=(chart(trend), _points(trend)),
+    )

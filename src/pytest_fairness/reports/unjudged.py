@@ -17,30 +17,27 @@ def unjudged_words(asked: Unjudged) -> str:
         costs.append(f"${asked.cost:,.4f}")
     if asked.unpriced:
         costs.append(f"{asked.unpriced:,} of unknown price")
-    cost = ""
-    if costs:
-        cost = f" ({' and '.join(costs)})"
-    left = ""
-    if asked.dropped:
-        left = f", though it analysed {' and '.join(asked.dropped)}"
-    return f"asked {words.count(asked.trials, 'trial')}{cost} and concluded nothing{left}"
+    trials = words.bracketed(f"asked {words.count(asked.trials, 'trial')}", " and ".join(costs))
+    left = words.led(", though it analysed ", " and ".join(asked.dropped))
+    return f"{trials} and concluded nothing{left}"
 
 
 def unjudged_tests(results: RunResults) -> list[tuple[ItemResult, str]]:
     """Each test that asked for trials, passed and drew no finding, with what it asked in words."""
-    return [
-        (item, unjudged_words(item.unjudged)) for item in results.items if item.unjudged is not None
-    ]
+    tests = []
+    for item in results.items:
+        if item.unjudged is not None:
+            tests.append((item, unjudged_words(item.unjudged)))
+    return tests
 
 
 def skip_reasons(results: RunResults) -> list[tuple[str, int]]:
     """Why tests were skipped, and how many for each reason, the commonest first."""
-    messages = (
-        item.message.removeprefix("Skipped: ")
-        for item in results.items
-        if item.outcome == "skipped"
-    )
-    return Counter(messages).most_common()
+    reasons: Counter[str] = Counter()
+    for item in results.items:
+        if item.outcome == "skipped":
+            reasons[item.message.removeprefix("Skipped: ")] += 1
+    return reasons.most_common()
 
 
 def nothing_judged(results: RunResults) -> str:
@@ -49,7 +46,7 @@ def nothing_judged(results: RunResults) -> str:
     """
     if results.findings:
         return ""
-    judged = [item for item in results.items if item.outcome == "passed" and item.unjudged is None]
-    if judged:
-        return "no groups were compared"
+    for item in results.items:
+        if item.outcome == "passed" and item.unjudged is None:
+            return "no groups were compared"
     return "nothing was judged"

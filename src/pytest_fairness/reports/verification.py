@@ -18,11 +18,12 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
 from pytest_fairness.analysis import analysis_called
+from pytest_fairness.analysis.choice_columns import choice_in, group_chosen, ranks_in
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.looks import (
     DROPPING,
@@ -54,7 +55,6 @@ from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
 from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, reading, unwatched
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
-from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 from pytest_fairness.scorers.letter import LETTER_SCORE
 from pytest_fairness.scorers.outcome import ReadBy, is_left_for_a_model, score_by_model
 from pytest_fairness.scorers.reading_turn import (
@@ -114,6 +114,13 @@ class Verification:
     derived: list[Derivation] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
+    def settle(self, wrong: Sequence[str], holds: str) -> None:
+        """Note what is *wrong*, or, where nothing is, what *holds*."""
+        if wrong:
+            self.problems += wrong
+        else:
+            self.checked.append(holds)
+
 
 def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) -> Verification:
     """Check the run in *run_dir* from end to end, and derive each of its findings again; *watch*
@@ -135,10 +142,10 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
             )
             _check_trials(reader, verification, watch)
             _check_pilots(reader, verification)
-            conclusions = Conclusions(reader)
-            _check_sessions(results, manifest, conclusions, run_dir, verification)
-            judged = _check_judged(results, conclusions, verification)
-            _check_conclusions(results, manifest, conclusions, run_dir, verification)
+            run = _RecordedRun(run_dir, results, manifest, Conclusions(reader))
+            _check_sessions(run, verification)
+            judged = _check_judged(run, verification)
+            _check_conclusions(run, verification)
             for at in watch(
                 "findings derived", len(results.findings), range(len(results.findings))
             ):
@@ -186,11 +193,9 @@ def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -
         identity = engines.get(record["endpoint"]["identity"])
         for why in (*_unlike_key(record, identity, attempts), *attempts.unlike_replies(record)):
             wrong[f"{about}: {why}"] = None
-    verification.problems += _few(wrong)
-    if not wrong:
-        verification.checked.append(
-            f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts"
-        )
+    verification.settle(
+        _few(wrong), f"{count(trials, 'trial')}: what was asked and answered fits keys and attempts"
+    )
 
 
 def _check_pilots(reader: RunReader, verification: Verification) -> None:
@@ -201,10 +206,10 @@ def _check_pilots(reader: RunReader, verification: Verification) -> None:
         tests.add(record["test"])
         for why in unlike_log(record, reader):
             wrong[f"the pilot of {record['test']}: {why}"] = None
-    verification.problems += _few(wrong)
-    if tests and not wrong:
-        verification.checked.append(
-            f"{count(len(tests), 'test')}: the texts that a pilot chose follow from its answers"
+    if tests:
+        about = count(len(tests), "test")
+        verification.settle(
+            _few(wrong), f"{about}: the texts that a pilot chose follow from its answers"
         )
 
 
@@ -310,14 +315,18 @@ _CHECKED = frozenset(("id", *_LISTS, *_OF_A_SESSION, *_OF_THE_FIRST, *_OF_THE_EN
 AS_RECORDED = ("announced", "asked", "looking", "unasked", "salvaged_from")
 
 
-def _check_sessions(
-    results: RunResults,
-    manifest: Mapping[str, Any],
-    conclusions: Conclusions,
-    run_dir: Path,
-    verification: Verification,
-) -> None:
+class _RecordedRun(NamedTuple):
+    """A run's folder, what its files say, and what its log says that its sessions concluded."""
+
+    folder: Path
+    results: RunResults
+    manifest: Mapping[str, Any]
+    conclusions: Conclusions
+
+
+def _check_sessions(run: _RecordedRun, verification: Verification) -> None:
     """Compare manifest, outcomes and pages with what the sessions have logged of themselves."""
+    folder, results, manifest, conclusions = run
     ended = conclusions.ended.get(conclusions.last)
     if ended is None:
         verification.problems.append(
@@ -333,18 +342,14 @@ def _check_sessions(
         unlike = _differences(manifest.get(name), to_json(results.run.get(name)), name)
         wrong += _within("manifest.json", unlike)
     pages: dict[str, str] = {}
-    for suffix in (SUFFIX, SECTIONS_SUFFIX):
-        for path in sorted(run_dir.glob(f"*{suffix}")):
-            pages[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    for path in (*folder.glob(f"*{SUFFIX}"), *folder.glob(f"*{SECTIONS_SUFFIX}")):
+        pages[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     for name in sorted({*pages, *ended["pages"]}):
         if pages.get(name) != ended["pages"].get(name):
             wrong.append(f"{name} is not the one that a suite had handed in when the session ended")
-    verification.problems += _few(wrong)
-    if not wrong:
-        sessions = count(len(conclusions.sessions), "session")
-        verification.checked.append(
-            f"{sessions}: command, settings, versions, times and outcomes are as the log has them"
-        )
+    sessions = count(len(conclusions.sessions), "session")
+    as_logged = "command, settings, versions, times and outcomes are as the log has them"
+    verification.settle(_few(wrong), f"{sessions}: {as_logged}")
 
 
 def _unlike_manifest(
@@ -440,15 +445,14 @@ def _unlike_outcomes(
     yield from _within("findings.json", missing)
 
 
-def _check_judged(
-    results: RunResults, conclusions: Conclusions, verification: Verification
-) -> dict[int, Judgement]:
+def _check_judged(run: _RecordedRun, verification: Verification) -> dict[int, Judgement]:
     """Find the judgement of each finding, by its place; one that stands and has no finding is
     named.
     """
+    conclusions = run.conclusions
     last = conclusions.last
     counts = conclusions.counts(conclusions.last)
-    makers = {(item.judged_in, item.nodeid): item for item in results.items}
+    makers = {(item.judged_in, item.nodeid): item for item in run.results.items}
     standing: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for (test, _), judgement in sorted(conclusions.kept(last, counts).items()):
         standing["", test].append(judgement)
@@ -487,21 +491,16 @@ def _without_finding(
     return f"the log has {of_test}, and findings.json {findings}{where}: {verdicts}"
 
 
-def _check_conclusions(
-    results: RunResults,
-    manifest: Mapping[str, Any],
-    conclusions: Conclusions,
-    run_dir: Path,
-    verification: Verification,
-) -> None:
+def _check_conclusions(run: _RecordedRun, verification: Verification) -> None:
     """Conclude again from manifest, logs and findings what ``findings.json`` says of the run."""
-    run = {**results.run}
+    folder, results, manifest, conclusions = run
     ledger = results.to_dict()
     ended = conclusions.ended.get(conclusions.last, {})
     entries = msgspec.convert(ended.get("mitigations", []), list[Mitigation])
-    again = conclude(run_dir, manifest, ledger, entries)
-    wrong = _within("findings.json", _differences(to_json(run), to_json(again.run), "run"))
-    written = json.loads((run_dir / NAME).read_bytes())
+    again = conclude(folder, manifest, ledger, entries)
+    unlike = _differences(to_json(results.run), to_json(again.run), "run")
+    wrong = _within("findings.json", unlike)
+    written = json.loads((folder / NAME).read_bytes())
     # Else of an earlier version, which is read otherwise.
     if written.get("schema") == ledger["schema"]:
         for data in written["findings"]:
@@ -512,11 +511,10 @@ def _check_conclusions(
         mine = to_json(finding.details.get("session"))
         its = to_json(other.details.get("session"))
         wrong += _within(number, _differences(mine, its, "session"))
-    verification.problems += _few(wrong)
-    if not wrong:
-        verification.checked.append(
-            "trials, cost, models and what is adjusted across the session follow from the logs"
-        )
+    verification.settle(
+        _few(wrong),
+        "trials, cost, models and what is adjusted across the session follow from the logs",
+    )
 
 
 # ---------------------------------------------------------------- a finding
@@ -758,10 +756,7 @@ def _against_baseline(
         raise StoreError("the judgement has no score")
     outcome = replace(outcome, scorer=_scorer_of(judgement))
     if warnings in frame:  # kept as text
-        frame[warnings] = [
-            json.loads(warning) if isinstance(warning, str) and warning[:1] in "[{" else warning
-            for warning in frame[warnings]
-        ]
+        frame[warnings] = list(map(_warning, frame[warnings]))
     summary = scores_of(frame, outcome, arguments)
     before, document = approved
     if document is not None and to_json(document.summary.to_dict()) != _rounded(summary, document):
@@ -772,6 +767,13 @@ def _against_baseline(
     if document is not None:
         return approved_all_the_same(comparison_, document.approval)
     return comparison_
+
+
+def _warning(kept: Any) -> Any:
+    """Return a warning as its scorer gave it: a list or a mapping is *kept* as JSON."""
+    if isinstance(kept, str) and kept[:1] in "[{":
+        return json.loads(kept)
+    return kept
 
 
 def _rounded(summary: Any, document: BaselineDocument) -> Any:
@@ -796,27 +798,26 @@ def _approved(finding: Finding, baselines: Baselines) -> tuple[Any, str]:
         return None, f"{file} is not to be had as it was then ({digest[:19]}…): taken as recorded"
     if not baseline.get("written"):
         return (document, None), ""
-    previous = None
-    if document.approval:
-        previous = document.approval.previous_digest
+    if not finding.pairs:
+        return (None, document), ""
     before = None
-    if previous:
-        before = baselines(baseline, previous)
-    if finding.pairs and before is None:
+    if document.approval and document.approval.previous_digest:
+        before = baselines(baseline, document.approval.previous_digest)
+    if before is None:
         return (
             None,
             f"the version of {file} before that approval is not to be had: taken as recorded",
         )
-    return (before if finding.pairs else None, document), ""
+    return (before, document), ""
 
 
 def _compared(finding: Finding, again: Finding) -> list[str]:
     """Return where *finding* and the one derived differ, in words."""
     wrong = _differences(_essence(finding), _essence(again), "")
-    recorded = set(finding.notes)
-    return wrong + [
-        f"it leaves out the note {note!r}" for note in again.notes if note not in recorded
-    ]
+    for note in again.notes:
+        if note not in finding.notes:
+            wrong.append(f"it leaves out the note {note!r}")
+    return wrong
 
 
 def _essence(finding: Finding) -> dict[str, Any]:
@@ -849,16 +850,16 @@ def _differences(mine: Any, its: Any, place: str) -> list[str]:
         for at, pair in enumerate(zip(mine, its, strict=True)):
             wrong += _differences(*pair, f"{place}[{at}]")
         return wrong
-    if mine == its or _are_close(mine, its):
+    if _are_alike(mine, its):
         return []
     return [f"{place} is {mine!r:.200}, and the log gives {its!r:.200}"]
 
 
-def _are_close(mine: Any, its: Any) -> bool:
-    """Return whether two numbers differ by no more than the last digits."""
+def _are_alike(mine: Any, its: Any) -> bool:
+    """Return whether two values are the same; of numbers, but for the last digits."""
     if is_number(mine) and is_number(its):
         return math.isclose(mine, its, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    return False
+    return bool(mine == its)
 
 
 # ---------------------------------------------------------------- the table of a judgement
@@ -1022,7 +1023,10 @@ def _unlike_scores(frame: pd.DataFrame, name: str, again: Sequence[Any]) -> list
         return _unlike(recorded, again, name)
     expected = []
     for score, other, read_by in zip(recorded, again, frame[READ_BY], strict=True):
-        expected.append(score if read_by == ReadBy.PERSON else other)
+        if read_by == ReadBy.PERSON:
+            expected.append(score)
+        else:
+            expected.append(other)
     return _unlike(recorded, expected, name)
 
 
@@ -1075,7 +1079,9 @@ class _ReadingTurns:
         values = []
         for score, (reply, prompt) in zip(by_rules, texts, strict=True):
             by_model = self._score(reply, prompt)
-            by_rule = None if _is_missing(score) else score
+            by_rule = score
+            if _is_missing(score):
+                by_rule = None
             if by_model is None or not is_left_for_a_model(kind, by_rule):
                 values.append(by_rule)
             else:
@@ -1086,7 +1092,9 @@ class _ReadingTurns:
         """Return what the model's answers about *reply* come to; None where it was not asked."""
         if not isinstance(reply, str):
             return None
-        shown = prompt if self.task.shows_prompt else None
+        shown = None
+        if self.task.shows_prompt:
+            shown = prompt
         options = self.options.get(digest_of(reply, shown), ())
         if len(options) < len(ORDERS):
             return None
@@ -1108,12 +1116,12 @@ def _scorer_of(judgement: Judgement) -> Scorer | None:
     none.
     """
     outcome = judgement.outcome
-    scorer = None
-    if outcome is not None:
-        scorer = BUILT_IN.get(outcome.name)
-    if scorer is not None and outcome is not None and scorer.fingerprint == outcome.scorer:
-        return scorer
-    return None
+    if outcome is None:
+        return None
+    scorer = BUILT_IN.get(outcome.name)
+    if scorer is None or scorer.fingerprint != outcome.scorer:
+        return None
+    return scorer
 
 
 def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]]:
@@ -1130,10 +1138,16 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     # Every row of a trial has its reply.
     by_trial = dict(zip(reversed(trials), reversed(texts), strict=True))
     if "rank" in frame:
-        rankings = {trial: _ranking(by_trial[trial], names) for trial, names in slates.items()}
-        ranks = [rankings[trial][position - 1] for trial, position in seats]
+        ranks: list[float | None] = []
+        rankings = {trial: ranks_in(by_trial[trial], names) for trial, names in slates.items()}
+        for trial, position in seats:
+            ranking = rankings[trial]
+            if ranking is None:
+                ranks.append(None)
+            else:
+                ranks.append(ranking[position - 1])
         return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
-    numbers = {trial: _number(by_trial[trial], names) for trial, names in slates.items()}
+    numbers = {trial: choice_in(by_trial[trial], names).number for trial, names in slates.items()}
     return {"chosen": [numbers[trial] == position for trial, position in seats]}
 
 
@@ -1141,8 +1155,11 @@ def _without_refusals(frame: pd.DataFrame, replies: Sequence[Any]) -> list[Any]:
     """Return the *replies*, None for each that was refused."""
     if "refused" not in frame:
         return list(replies)
-    refusals = frame["refused"].tolist()
-    return [None if refused else text for text, refused in zip(replies, refusals, strict=True)]
+    texts = list(replies)
+    for place, refused in enumerate(frame["refused"].tolist()):
+        if refused:
+            texts[place] = None
+    return texts
 
 
 def _slates(frame: pd.DataFrame, seats: Sequence[tuple[Any, int]]) -> dict[Any, list[Any]]:
@@ -1153,46 +1170,21 @@ def _slates(frame: pd.DataFrame, seats: Sequence[tuple[Any, int]]) -> dict[Any, 
     return {trial: list(map(names.get, range(1, max(names) + 1))) for trial, names in shown.items()}
 
 
-def _ranking(text: Any, names: Sequence[Any]) -> list[float | None]:
-    """Return the rank that *text* gives to each of *names*."""
-    ranking = None
-    if text is not None:
-        ranking = read_ranking(text, names)
-    if ranking is None:
-        return [None] * len(names)
-    return list(map(float, ranking))
-
-
-def _number(text: Any, names: Sequence[Any]) -> int | None:
-    """Return the place of the candidate whom *text* chooses."""
-    if text is None:
-        return None
-    return read_choice(text, names).number
-
-
-def _chosen_of_two(frame: pd.DataFrame, texts: Sequence[Any]) -> list[Any]:
+def _chosen_of_two(frame: pd.DataFrame, texts: Sequence[Any]) -> list[str | None]:
     """Return the group that each of *texts* chooses, or ``neither``."""
-    sides = (frame[name].tolist() for name in ("first", "second", "first_name", "second_name"))
-    chosen: list[Any] = []
-    for text, first, second, *names in zip(texts, *sides, strict=True):
-        group = None
-        if text is not None:
-            choice = read_choice(text, names)
-            if choice.number is not None:
-                group = (first, second)[choice.number - 1]
-            elif choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH):
-                group = "neither"
-        chosen.append(group)
-    return chosen
+    groups = zip(frame["first"].tolist(), frame["second"].tolist(), strict=True)
+    names = zip(frame["first_name"].tolist(), frame["second_name"].tolist(), strict=True)
+    return list(map(group_chosen, map(choice_in, texts, names), groups))
 
 
 def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[str]:
-    rows = zip(recorded, again, strict=True)
-    return [
-        f"row {at + 1}: {what} is {value!r:.60}, and the reply gives {other!r:.60}"
-        for at, (value, other) in enumerate(rows)
-        if not _same(value, other)
-    ]
+    unlike = []
+    for number, (value, other) in enumerate(zip(recorded, again, strict=True), 1):
+        if not _same(value, other):
+            unlike.append(
+                f"row {number}: {what} is {value!r:.60}, and the reply gives {other!r:.60}"
+            )
+    return unlike
 
 
 def _same(first: Any, other: Any) -> bool:
@@ -1202,10 +1194,7 @@ def _same(first: Any, other: Any) -> bool:
     missing = [_is_missing(first), _is_missing(other)]
     if any(missing):
         return all(missing)
-    numbers = [isinstance(value, (int, float)) for value in (first, other)]
-    if all(numbers):
-        return math.isclose(first, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    return bool(first == other)
+    return _are_alike(first, other)
 
 
 def _is_missing(value: Any) -> bool:
@@ -1216,9 +1205,9 @@ def _is_missing(value: Any) -> bool:
 # ---------------------------------------------------------------- words
 
 
-def _few(problems: Any) -> list[str]:
+def _few(problems: Iterable[str]) -> list[str]:
     """The first of *problems*, and how many more there are."""
-    listed = list(problems)
-    return listed[:_MOST] + (
-        [f"and {len(listed) - _MOST:,} more like it"] if len(listed) > _MOST else []
-    )
+    all_ = list(problems)
+    if len(all_) > _MOST:
+        return [*all_[:_MOST], f"and {len(all_) - _MOST:,} more like it"]
+    return all_

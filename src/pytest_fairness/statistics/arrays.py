@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import OutcomeKind
+from pytest_fairness.words import bracketed
 
 Floats: TypeAlias = "NDArray[np.float64]"
 Ints: TypeAlias = "NDArray[np.intp]"
@@ -141,9 +142,7 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
             f"column {column!r}: two different values both read {twice!r}; make them one type"
         )
     order = sorted(range(len(names)), key=names.__getitem__)
-    return Coded(
-        codes=np.argsort(order).astype(np.intp)[codes], labels=tuple(names[at] for at in order)
-    )
+    return Coded(codes=np.argsort(order).astype(np.intp)[codes], labels=tuple(sorted(names)))
 
 
 def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
@@ -241,10 +240,8 @@ def _groups(frame: pd.DataFrame, by: Sequence[str]) -> Coded:
         )
         group = Coded(codes=codes.astype(np.intp), labels=labels)
     if len(group.labels) < 2:
-        only = ""
-        if group.labels:
-            only = f" ({group.labels[0]!r})"
-        names = " × ".join(repr(name) for name in by)
+        only = bracketed("", ", ".join(map(repr, group.labels)))
+        names = " × ".join(map(repr, by))
         raise FrameError(f"column {names} holds one group only{only}: a comparison needs two")
     return group
 
@@ -264,8 +261,7 @@ def _refuse_repeated_trials(
     same = first_repeat([group.codes, clusters.codes, block_codes, *more])
     if not same:
         return
-    named = [name for name in (*columns, "repetition") if name is not None]
-    shown = [name for name in named if name in frame.columns]
+    shown = [name for name in (*columns, "repetition") if name in frame.columns]
     what = ", ".join(f"{name} {frame[name].iloc[same[1]]}" for name in shown)
     raise FrameError(
         f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} "
@@ -299,7 +295,7 @@ def read_design(
         group=group,
         cluster=np.arange(len(frame)),
         block=blocks.codes,
-        block_labels=blocks.labels or ("",),
+        block_labels=blocks.labels,
         refused=flags(frame, "refused"),
         undetermined=flags(frame, "undetermined"),
         has_refusals="refused" in frame.columns,
@@ -512,9 +508,8 @@ def _kind(kind: str | None) -> OutcomeKind | None:
     try:
         return OutcomeKind(kind)
     except ValueError:
-        kinds = ", ".join(member.value for member in OutcomeKind)
         raise FrameError(
-            f"unknown outcome kind {kind!r}; it is one of {kinds}, or 'auto'"
+            f"unknown outcome kind {kind!r}; it is one of {', '.join(OutcomeKind)}, or 'auto'"
         ) from None
 
 
@@ -623,20 +618,22 @@ def _two_labels(
     column: str, values: Floats, names: tuple[str, str], listed: str, favourable: object
 ) -> Values:
     """Two labels as yes and no, the favourable one as yes where it is known."""
-    if favourable is not None and str(favourable) not in names:
-        raise UsageError(f"favourable={favourable!r} is no label of {column!r}, which has {listed}")
-    first, second = (_good(name) for name in names)
+    goods = list(map(_good, names))
     if favourable is not None:
-        first, second = (name == str(favourable) for name in names)
+        goods = [name == str(favourable) for name in names]
+        if not any(goods):
+            raise UsageError(
+                f"favourable={favourable!r} is no label of {column!r}, which has {listed}"
+            )
     read = Values(
         values=values,
         kind=OutcomeKind.BINARY,
         categories=names,
         why=f"it has two labels, {listed}",
     )
-    if first is None or second is None or first is second:
+    if set(goods) != {True, False}:
         return read
-    if first:
+    if goods[0]:
         read = replace(read, values=1 - values, categories=names[::-1])
     return replace(read, favourable=1.0)
 
@@ -645,15 +642,15 @@ def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -
     """An ordered category as its codes, a rating; None for two labels that mean yes and no, whose
     order says less.
     """
-    labels = [str(label) for label in series.dtype.categories]  # type: ignore[union-attr]
-    held = [label for code, label in enumerate(labels) if (series.cat.codes == code).any()]
+    labels = list(map(str, series.dtype.categories))  # type: ignore[union-attr]
+    codes = series.cat.codes.to_numpy()
+    held = [labels[code] for code in np.unique(codes[codes >= 0])]
     if wanted not in (None, OutcomeKind.ORDINAL, OutcomeKind.BINARY):
         raise FrameError(
             f"column {column!r} holds labels in an order: its kind is ordinal, not {wanted}"
         )
     if wanted is OutcomeKind.BINARY or (len(held) == 2 and None not in map(_good, held)):
         return None
-    codes = series.cat.codes.to_numpy(dtype=np.float64)
     shown = [f"{label} = {code}" for code, label in enumerate(labels)]
     if len(shown) > 8:
         shown = [*shown[:4], "…", shown[-1]]
@@ -661,7 +658,8 @@ def _in_order(column: str, series: pd.Series[Any], wanted: OutcomeKind | None) -
     why = None
     if wanted is None:
         why = f"its labels have an order, {listed}"
-    return Values(values=np.where(codes < 0, np.nan, codes), kind=OutcomeKind.ORDINAL, why=why)
+    values = np.where(codes < 0, np.nan, codes.astype(np.float64))
+    return Values(values=values, kind=OutcomeKind.ORDINAL, why=why)
 
 
 _CURRENCY = "$€£¥₹"
@@ -676,7 +674,7 @@ _NUMBER = re.compile(
 
 def texts_of(series: pd.Series[Any]) -> list[str]:
     """The different texts of *series*, in order of appearance."""
-    if pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
+    if _is_of_numbers(series):
         return []
     return [text for text in pd.unique(series.dropna()).tolist() if isinstance(text, str)]
 
@@ -759,9 +757,7 @@ def _are(types: type | tuple[type, ...], series: pd.Series[Any]) -> Bools:
 def _as_numbers(series: pd.Series[Any]) -> Floats | None:
     """The values as floats with NaN for missing ones, or ``None`` if they are not numbers."""
     if series.dtype != object:
-        if not (
-            pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype)
-        ):
+        if not _is_of_numbers(series):
             return None
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     if not _are(_NUMBERS, series).all():
@@ -771,10 +767,21 @@ def _as_numbers(series: pd.Series[Any]) -> Floats | None:
     try:
         numbers[series.notna().to_numpy()] = held.to_numpy(dtype=np.float64)
     except OverflowError:  # a whole number beyond any float
-        numbers[series.notna().to_numpy()] = [
-            float(value) if abs(value) <= LARGEST else np.inf for value in held
-        ]
+        numbers[series.notna().to_numpy()] = list(map(_as_float, held))
     return numbers
+
+
+def _is_of_numbers(series: pd.Series[Any]) -> bool:
+    """Return whether the type of *series* is one of numbers, or of yes and no."""
+    types = pd.api.types
+    return types.is_numeric_dtype(series.dtype) or types.is_bool_dtype(series.dtype)
+
+
+def _as_float(value: Any) -> float:
+    """Return a number as a float, infinite where it is too large to compute with."""
+    if abs(value) <= LARGEST:
+        return float(value)
+    return math.inf
 
 
 _TOO_SMALL = (
@@ -803,11 +810,10 @@ def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> N
         # among numbers.
         texts = ~other & ~missing
         odd = other
+        among = "labels"
         if 2 * other.sum() > (~missing).sum() and texts.any():
             odd = texts
-        among = "numbers"
-        if odd is other:
-            among = "labels"
+            among = "numbers"
         refuse(
             frame,
             column,

@@ -27,7 +27,13 @@ from pytest_fairness.statistics.categories import balanced_v, chi_square, cluste
 from pytest_fairness.statistics.clusters import CONFIDENCE, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, d_of_delta
 from pytest_fairness.statistics.pair_table import combine, intervals
-from pytest_fairness.statistics.proportions import FEW, log_odds_ratio, nearly_equal, woolf_variance
+from pytest_fairness.statistics.proportions import (
+    FEW,
+    ClusteredRates,
+    log_odds_ratio,
+    nearly_equal,
+    woolf_variance,
+)
 
 SEED = 20261123
 DRAWS = 4000
@@ -294,9 +300,8 @@ def draw_rates(
     else:
         shares = 1 - yes / n
     rows = np.full(draws, n)
-    near, _ = nearly_equal(
-        shares[0], rows, shares[1], rows, inflation, np.full(draws, float(sample.df))
-    )
+    df = np.full(draws, float(sample.df))
+    near, _ = nearly_equal(ClusteredRates(shares[0], rows, shares[1], rows, inflation, df))
 
     def log_odds_of(x1: Floats, n1: float, x2: Floats, n2: float) -> Floats:
         """0 where all say the same."""

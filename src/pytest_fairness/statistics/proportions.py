@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,56 +164,66 @@ def two_by_two_p(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
     return p
 
 
-def clustered_difference(
-    p1: Floats,
-    n1: Floats,
-    p2: Floats,
-    n2: Floats,
-    design_effect: Floats,
-    df: Floats,
-    confidence: float = CONFIDENCE,
-) -> tuple[Floats, Floats]:
-    """Newcombe's interval of *confidence* of p₁ − p₂ on n/deff rows, with the t quantile of *df*;
-    NaN where df give none.
+class ClusteredRates(NamedTuple):
+    """Two rates of each table, of so many rows, with their design effect and the degrees of freedom
+    of their clusters.
     """
-    z = t_quantile(df, (1 + confidence) / 2)
-    m1 = n1 / design_effect
-    m2 = n2 / design_effect
-    ends = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
+
+    p1: Floats
+    n1: Floats
+    p2: Floats
+    n2: Floats
+    design_effect: Floats
+    df: Floats
+
+    @property
+    def effective_rows(self) -> tuple[Floats, Floats]:
+        """Return the rows that each rate is worth: n/deff."""
+        return self.n1 / self.design_effect, self.n2 / self.design_effect
+
+    def t(self, confidence: float) -> Floats:
+        """Return the quantile of Student's t of an interval of *confidence*; NaN where df give
+        none.
+        """
+        return t_quantile(self.df, (1 + confidence) / 2)
+
+
+def clustered_difference(
+    rates: ClusteredRates, confidence: float = CONFIDENCE
+) -> tuple[Floats, Floats]:
+    """Newcombe's interval of *confidence* of p₁ − p₂ on n/deff rows, with the t quantile of df; NaN
+    where df give none.
+    """
+    z = rates.t(confidence)
+    m1, m2 = rates.effective_rows
+    ends = newcombe(rates.p1 * m1, m1, rates.p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
     low, high = (np.where(np.isfinite(z), end, np.nan) for end in ends)
     return low, high
 
 
 def nearly_equal(
-    p1: Floats,
-    n1: Floats,
-    p2: Floats,
-    n2: Floats,
-    design_effect: Floats,
-    df: Floats,
-    confidence: float = CONFIDENCE,
+    rates: ClusteredRates, confidence: float = CONFIDENCE
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether two favourable rates are practically equal: by their intervals of *confidence*,
     and by the estimates themselves.
 
     Newcombe's interval of the difference inside ±5 points and Katz's of the ratio inside (.8,
-    1.25), both on n/deff rows with the t quantile of *df*: near 1 an odds ratio is blind to what is
+    1.25), both on n/deff rows with the t quantile of df: near 1 an odds ratio is blind to what is
     practically equal, and ±5 points alone would pass 2 % against .5 %.
     """
-    low, high = clustered_difference(p1, n1, p2, n2, design_effect, df, confidence)
-    z = np.where(np.isnan(low), 1.0, t_quantile(df, (1 + confidence) / 2))
-    m1 = n1 / design_effect
-    m2 = n2 / design_effect
+    low, high = clustered_difference(rates, confidence)
+    z = np.where(np.isnan(low), 1.0, rates.t(confidence))
+    m1, m2 = rates.effective_rows
     _, ratio_low, ratio_high = katz(
-        p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z
+        rates.p1 * m1, np.maximum(m1, TINY_N), rates.p2 * m2, np.maximum(m2, TINY_N), z=z
     )
     inside = (
         (np.maximum(np.abs(low), np.abs(high)) < NEAR)
         & (ratio_low > NEAR_RATIO)
         & (ratio_high < 1 / NEAR_RATIO)
     )
-    smaller = np.minimum(p1, p2)
-    larger = np.maximum(p1, p2)
+    smaller = np.minimum(rates.p1, rates.p2)
+    larger = np.maximum(rates.p1, rates.p2)
     close = (larger - smaller < NEAR) & (smaller >= NEAR_RATIO * larger) & (larger > 0)
     return np.asarray(inside & (larger > 0)), np.asarray(close)
 

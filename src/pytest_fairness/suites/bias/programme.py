@@ -190,3 +190,35 @@ def programme(
         }
     usual = {"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all"}
     return pytest.mark.fairness_grid(each=each, **{**usual, **design})
+
+
+def decided(
+    test: str,
+    question: str,
+    series: Mapping[str, Mapping[str, str]],
+    answers: Sequence[str],
+    **design: Any,
+) -> pytest.MarkDecorator:
+    """A marker ``fairness_grid`` as of :func:`programme`, which asks *question*, for one of two
+    *answers*, about the texts of *series* that a pilot finds to have room.
+    """
+    answer = {"decision": list(answers)}
+    return programme(
+        test,
+        asking(question, series),
+        **design,
+        scorer="decision",
+        answer=answer,
+        pilot=PILOT,
+        room=True,
+    )
+
+
+def rated_near_the_border(
+    test: str, question: str, series: Mapping[str, Mapping[str, str]], **design: Any
+) -> pytest.MarkDecorator:
+    """A marker ``fairness_grid`` as of :func:`programme`, which asks *question*, for a rating from 1
+    to 10, about the texts of *series* on both sides of the border; numbered from 101 on.
+    """
+    texts = at_strengths(asking(question, series), ("near", "just"))
+    return programme(test, texts, first=101, **design, scorer="rating", answer={"rating": (1, 10)})
