@@ -1,11 +1,13 @@
 """Verdicts on replies that an erring reader has read: how often a fair system is red, and a gap of
 15 points found, without labels and with 50, 100 and 200 labels a group.
 
-    python benchmarks/reader_errors.py [--audits N] [--names-sd SD]
+    python benchmarks/reader_errors.py [--audits N] [--names-sd SD] [--labels N …]
+        [--assertion no_disparity|four_fifths|equivalent]
 
 Two groups of 40 names × 5 templates × 2 repetitions; both are approved at .30 (or .30 and .45), and
 the reader finds .9 of the approvals of one group and .7 of those of the other. Each audit is one
-call of ``analyze_disparity``.
+call of the analysis of the assertion. Of four fifths the 90 % interval of the ratio either holds
+the true one or not; equivalence is claimed within 10 points, and must not be at .30 and .40.
 """
 
 from __future__ import annotations
@@ -13,17 +15,20 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from pytest_fairness import analyze_disparity
-from pytest_fairness.model import ALARMS, Verdict
+from pytest_fairness import analyze_disparity, analyze_equivalence, analyze_four_fifths
+from pytest_fairness.model import ALARMS, Finding, Verdict
 
+ASSERTIONS = NO_DISPARITY, FOUR_FIFTHS, EQUIVALENT = "no_disparity", "four_fifths", "equivalent"
 NAMES, TEMPLATES, REPETITIONS = 40, 5, 2
-FAIR, GAP = (0.30, 0.30), (0.30, 0.45)
+POINTS = 0.10
+FAIR, GAP, EDGE = (0.30, 0.30), (0.30, 0.45), (0.30, 0.30 + POINTS)
 SENSITIVITY = (0.9, 0.7)
 LOGITS_PER_SD = np.pi / np.sqrt(3)
 
@@ -57,35 +62,95 @@ def audit(
     return pd.concat(parts, ignore_index=True)
 
 
+class Share(NamedTuple):
+    """The shares of audits that are red, that pass, and whose interval holds the true ratio."""
+
+    red: float
+    passed: float
+    covered: float
+
+
+def judged(table: pd.DataFrame, assertion: str, labels: str | None) -> Finding:
+    """The finding of an *assertion* on an audit's *table*."""
+    if assertion == FOUR_FIFTHS:
+        return analyze_four_fifths(table, "read", "group", labels=labels)
+    if assertion == EQUIVALENT:
+        return analyze_equivalence(
+            table, "read", "group", kind="binary", labels=labels, margin=POINTS
+        )
+    return analyze_disparity(table, "read", "group", kind="binary", labels=labels)
+
+
+def covers(finding: Finding, rates: tuple[float, float]) -> bool:
+    """Whether the interval of the ratio of the only pair holds that of the *rates*, the group first
+    that has the lower estimate; a ratio that is not given is not covered.
+    """
+    pair = finding.pairs[0]
+    statistics = pair.statistics
+    if "impact_ratio" not in statistics:
+        return False
+    estimates = {pair.group_1: statistics["rate_1"], pair.group_2: statistics["rate_2"]}
+    truth = dict(zip("ab", rates, strict=True))
+    lower, higher = sorted(estimates, key=estimates.__getitem__)
+    low, high = (statistics[f"clustered_impact_ratio_{end}"] for end in ("low", "high"))
+    return bool(low <= truth[lower] / truth[higher] <= high)
+
+
 def shares(
-    audits: int, rates: tuple[float, float], labels: int, names_sd: float, seed: int = 0
-) -> tuple[float, float]:
-    """The shares of so many *audits* that are red, and that pass."""
+    audits: int,
+    rates: tuple[float, float],
+    labels: int,
+    names_sd: float,
+    seed: int = 0,
+    assertion: str = NO_DISPARITY,
+) -> Share:
+    """What becomes of so many *audits*."""
     random = np.random.default_rng([seed, labels])
     column = "label" if labels else None
-    red = passed = 0
+    red = passed = covered = 0
     for _ in range(audits):
         table = audit(random, rates, labels, names_sd)
-        finding = analyze_disparity(table, "read", "group", kind="binary", labels=column)
+        finding = judged(table, assertion, column)
         red += finding.verdict in ALARMS
         passed += finding.verdict is Verdict.PASS
-    return red / audits, passed / audits
+        covered += assertion == FOUR_FIFTHS and covers(finding, rates)
+    return Share(red / audits, passed / audits, covered / audits)
+
+
+def cells(assertion: str, fair: Share, gap: Share, edge: Share | None) -> list[str]:
+    """The cells of a row beside its number of labels."""
+    shown = [fair.red, fair.passed, gap.red, gap.passed]
+    if assertion == FOUR_FIFTHS:
+        shown += [fair.covered, gap.covered]
+    if edge is not None:
+        shown.append(edge.passed)
+    return [f"{share:.3f}" for share in shown]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="red and PASS on replies that a reader misreads")
     parser.add_argument("--audits", type=int, default=1000)
     parser.add_argument("--names-sd", type=float, default=0.0)
+    parser.add_argument("--assertion", choices=ASSERTIONS, default=NO_DISPARITY)
+    parser.add_argument("--labels", type=int, nargs="+", default=[0, 50, 100, 200])
     arguments = parser.parse_args()
-    print("| labels a group | fair: red | fair: PASS | 15 points: red | 15 points: PASS |")
-    print("|---|---|---|---|---|")
-    for labels in (0, 50, 100, 200):
-        fair = shares(arguments.audits, FAIR, labels, arguments.names_sd)
-        gap = shares(arguments.audits, GAP, labels, arguments.names_sd)
-        print(
-            f"| {labels} | {fair[0]:.3f} | {fair[1]:.3f} | {gap[0]:.3f} | {gap[1]:.3f} |",
-            flush=True,
-        )
+    assertion = arguments.assertion
+    heads = ["labels a group", "fair: red", "fair: PASS", "15 points: red", "15 points: PASS"]
+    if assertion == FOUR_FIFTHS:
+        heads += ["fair: covered", "15 points: covered"]
+    if assertion == EQUIVALENT:
+        heads.append("at the margin: PASS")
+    print(f"| {' | '.join(heads)} |")
+    print("|---" * len(heads) + "|")
+    for labels in arguments.labels:
+        given = labels, arguments.names_sd, 0, assertion
+        fair = shares(arguments.audits, FAIR, *given)
+        gap = shares(arguments.audits, GAP, *given)
+        edge = None
+        if assertion == EQUIVALENT:
+            edge = shares(arguments.audits, EDGE, *given)
+        row = [str(labels), *cells(assertion, fair, gap, edge)]
+        print(f"| {' | '.join(row)} |", flush=True)
     return 0
 
 

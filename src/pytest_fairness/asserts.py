@@ -373,14 +373,19 @@ def _with_reader(finding: Finding, basis: _Basis) -> Finding:
     outcome = basis.outcome
     if outcome is None or outcome.read_by is None:
         return finding
-    from pytest_fairness.analysis.readers import person_notes, read_by_group, reader_notes
+    from pytest_fairness.analysis.readers import (
+        CORRECTED,
+        person_notes,
+        read_by_group,
+        reader_notes,
+    )
 
     details = dict(finding.details)
     details["read_by"] = read_by_group(outcome.read_by, basis.frame, basis.arguments.get("by"))
     notes = finding.notes
     if outcome.persons:
         details["persons"] = dict(outcome.persons)
-        notes = (*notes, *person_notes(outcome.persons, corrects=basis.analysis == "disparity"))
+        notes = (*notes, *person_notes(outcome.persons, corrects=basis.analysis in CORRECTED))
     if outcome.reader:
         details["reader"] = dict(outcome.reader)
         notes = (*notes, *reader_notes(outcome.reader))

@@ -98,12 +98,12 @@ def test_g34_in_short() -> None:
     a group, at most as many as chance brings (.05 of 120: more than 13 in one of a thousand), and 15
     points are found (.88: fewer than 94 in one of a thousand).
     """
-    naive, _ = shares(60, FAIR, 0, 0.0)
-    assert naive > 0.2
-    red, _ = shares(120, FAIR, 100, 0.0)
-    assert red * 120 <= 13
-    found, _ = shares(120, GAP, 100, 0.0)
-    assert found * 120 >= 94
+    naive = shares(60, FAIR, 0, 0.0)
+    assert naive.red > 0.2
+    fair = shares(120, FAIR, 100, 0.0)
+    assert fair.red * 120 <= 13
+    gap = shares(120, GAP, 100, 0.0)
+    assert gap.red * 120 >= 94
 
 
 def read_by_model(rates: tuple[float, float], names: int = 40) -> tuple[pd.DataFrame, Outcome]:

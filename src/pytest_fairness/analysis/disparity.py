@@ -42,7 +42,7 @@ from pytest_fairness.analysis.policy import (
     worse,
 )
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.readers import Readers
+from pytest_fairness.analysis.readers import Readers, labels_by
 from pytest_fairness.analysis.reading import (
     Reading,
     ScoredRows,
@@ -86,7 +86,7 @@ from pytest_fairness.statistics.compare import (
     worst_rank,
 )
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.pair_table import largest
+from pytest_fairness.statistics.pair_table import PairTable, largest
 from pytest_fairness.words import enumerated, p_equals
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def analyze_disparity(
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
             "room": room,
-            **_of_readers(every),
+            **labels_by(Readers.of(grouping.rows) for grouping in every),
             "omnibus": omnibus,
             **_rates(every),
             **_by_block(blocks),
@@ -270,16 +270,6 @@ def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
         if decider is not None and grouping.rows.by == decider.statistics["by"]:
             return grouping
     return every[0]
-
-
-def _of_readers(every: Sequence[_Grouping]) -> dict[str, JSON]:
-    """Return how well the reader of each grouping agrees with a person's labels, by group; nothing
-    without labels.
-    """
-    found = {grouping.rows.by: Readers.of(grouping.rows).facts() for grouping in every}
-    if any(found.values()):
-        return {"labels": {by: facts for by, facts in found.items() if facts}}
-    return {}
 
 
 def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -369,6 +359,11 @@ class _Grouping:
         table = metric.pairs
         lost, total = rows.unanswered(table)
         without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+
+        def imputed(at: int, high: bool, alike: bool) -> PairTable:
+            two = rows.imputed(table, at, high, at_random=alike)
+            return Readers.of(two).corrected(two.measure()).pairs
+
         outcome_member = Member(
             name=reading.name,
             by=rows.by,
@@ -378,11 +373,9 @@ class _Grouping:
             lost=lost,
             total=total,
             p_lost=p_lost(without),
-            imputed=lambda at, high, alike: (
-                rows.imputed(table, at, high, at_random=alike).measure().pairs
-            ),
+            imputed=imputed,
             by_rank=True,
-            decide=readers.judge(table),
+            decide=readers.decide(judge, table),
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
             categories=reading.values.categories,

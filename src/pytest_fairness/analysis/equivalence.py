@@ -24,6 +24,7 @@ from pytest_fairness.analysis.family import (
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
 from pytest_fairness.analysis.reading import (
     Reading,
     ScoredRows,
@@ -43,6 +44,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
+from pytest_fairness.statistics.labelled import standardisers
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.words import confidence, p_equals
 
@@ -66,13 +68,15 @@ def analyze_equivalence(
     correction: str = "bonferroni",
     lower_is_worse: bool | None = None,
     scorers: Mapping[str, Any] | None = None,
+    labels: str | None = None,
     _look: Look | None = None,
 ) -> Finding:
     """Test that every two groups of *by* differ by less than *margin* on *outcome*.
 
     ``margin`` is in the outcome's own unit (for yes/no outcomes a difference of rates, .05 for five
     points), or with ``unit="d"`` in standard deviations. The other arguments are those of
-    ``analyze_disparity``; several columns in ``by`` are crossed.
+    ``analyze_disparity``; several columns in ``by`` are crossed. With *labels* the differences are
+    those of the corrected means, and a standard deviation is that of the labels.
 
     Per pair, first match: PASS where two one-sided tests reject at *alpha*, that is, the 1 − 2α
     interval of the difference lies inside ±margin. FAIL where the groups differ (two-sided,
@@ -97,7 +101,7 @@ def analyze_equivalence(
         alpha = _look.green
     columns = as_columns(by)
     frame = as_rows(frame)
-    reading = read(frame, outcome, kind, lower_is_worse, scorers)
+    reading = read(frame, outcome, kind, lower_is_worse, scorers, labels=labels)
     if reading.values.kind is OutcomeKind.CATEGORICAL:
         raise UsageError(
             f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
@@ -105,9 +109,22 @@ def analyze_equivalence(
     design = read_design(frame, columns, cluster=cluster, block=block)
     rows = ScoredRows.of(design, reading, " × ".join(columns), confidence=rule.confidence)
 
-    def compared(metric: Metric) -> PairTable:
+    def compared(readers: Readers, metric: Metric) -> PairTable:
         """Its p-value, which joins the family, is that of a difference."""
-        table = two_one_sided(metric.pairs, margin, on_d=unit == "d", alpha=alpha)
+        pairs = readers.corrected(metric).pairs
+        if readers.means is not None:
+            pairs = replace(pairs, figures=standardisers(pairs, readers.means))
+        table = two_one_sided(pairs, margin, on_d=unit == "d", alpha=alpha)
+        unusable = readers.unusable(table)
+        tost, difference, low, high = (
+            np.where(unusable, np.nan, column)
+            for column in (
+                table.p_value,
+                table.difference,
+                table.difference_low,
+                table.difference_high,
+            )
+        )
         return replace(
             table,
             # The effect beside the margin is that of the means; nothing is worse off here by its
@@ -117,26 +134,33 @@ def analyze_equivalence(
             high=table.high[:, :1],
             effect_names=table.effect_names[:1],
             p_value=table.figures["difference_p_value"],
-            figures={**table.figures, "tost": table.p_value},
+            difference=difference,
+            difference_low=low,
+            difference_high=high,
+            figures={**table.figures, "tost": tost},
         )
 
     metric = rows.measure()
     refusals = rows.refusals()
-    table = compared(metric)
+    readers = Readers.of(rows)
+    table = compared(readers, metric)
     lost, total = rows.unanswered(table)
     without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+
+    def imputed(at: int, high: bool, alike: bool) -> PairTable:
+        two = rows.imputed(table, at, high, at_random=alike)
+        return compared(Readers.of(two), two.measure())
+
     outcome_member = Member(
         name=reading.name,
         by=rows.by,
         table=table,
         kind=reading.values.kind,
-        decide=partial(judge_equivalence, alpha=alpha),
+        decide=readers.decide(partial(judge_equivalence, alpha=alpha), table, _POINTS),
         lost=lost,
         total=total,
         p_lost=p_lost(without),
-        imputed=lambda at, high, alike: compared(
-            rows.imputed(table, at, high, at_random=alike).measure()
-        ),
+        imputed=imputed,
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,
@@ -173,17 +197,33 @@ def analyze_equivalence(
         ),
         decider=decider,
         tested=_in_words,
+        notes=tuple(readers.notes()),
         pairs=pairs,
         family={**family.facts(pairs), "alpha": alpha, "method": method},
         **rows.facts,
-        details={"margin": margin, "margin_unit": unit, "kind_inferred": reading.values.why},
+        details={
+            "margin": margin,
+            "margin_unit": unit,
+            "kind_inferred": reading.values.why,
+            **labels_by([readers]),
+        },
     )
+
+
+def _bounds(table: PairTable, at: int) -> Bounds:
+    """Return the bounds of the difference of a pair, in the outcome's own unit."""
+    low, high = float(table.difference_low[at]), float(table.difference_high[at])
+    return Bounds(float(table.difference[at]), low, high, float(table.figures["margin"][at]))
+
+
+_POINTS = RateScale(of_rate=lambda rate: rate, slope=lambda _: 1.0, bounds=_bounds)
 
 
 def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
     tost = table.figures["tost"]
-    on = np.where(table.single, "rows", "cluster means").astype(object)
+    on = "two one-sided t on " + np.where(table.single, "rows", "cluster means").astype(object)
+    by_labels = table.test == "PPI++"
     tested = ~np.isnan(tost)
     p_value = np.nan_to_num(tost, nan=1.0)
     n_1, n_2 = n.T.astype(np.float64)
@@ -201,7 +241,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     }
     return replace(
         table,
-        test=np.where(tested, "two one-sided t on " + on, ""),
+        test=np.where(tested, np.where(by_labels, "two one-sided t, PPI++", on), ""),
         p_row=np.where(tested, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
@@ -266,6 +306,11 @@ def _sentence(
         return f"{gap}, where ±{allowed} would not matter ({sure})"
     if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
+    if pair.reason is Reason.READER:
+        return (
+            f"{gap}, within ±{allowed}, but a model read the trials and nobody has checked how well "
+            f"({sure}){would_take(pair)}"
+        )
     return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){would_take(pair)}"
 
 

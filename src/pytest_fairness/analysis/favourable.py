@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness.analysis.reading import column_of, read_by_model
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.statistics.arrays import Bools, Floats, refuse_text_numbers, row_name
 
@@ -16,39 +17,92 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers.outcome import Outcome
 
 
+class Decisions(NamedTuple):
+    """Decisions of a table by the *name* of their outcome: 1 in ``yes`` where it is favourable, and
+    where there is one (``present``). ``labels`` are those of a person about some rows (NaN
+    elsewhere), None without any; ``by_model`` the rows that a model read.
+    """
+
+    name: str
+    yes: Floats
+    present: Bools
+    labels: Floats | None = None
+    by_model: Bools | None = None
+
+
 def read_decisions(
     frame: pd.DataFrame,
     outcome: str | Callable[..., Any] | Outcome,
     favourable: object,
     scorers: Mapping[str, Any] | None,
-) -> tuple[str, Floats, Bools]:
-    """The outcome's name, 1 where it is favourable, and where there is an outcome.
+    labels: str | None = None,
+) -> Decisions:
+    """Return the decisions of *outcome*, and those by the column of *labels*.
 
     Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError
-    for a value among yes and no that is neither: it would silently count as unfavourable.
+    for a value among yes and no that is neither: it would silently count as unfavourable; so would
+    a label that is no answer of the outcome.
     """
     from pytest_fairness.scorers import outcome_of
 
     outcome_read = outcome_of(frame, outcome, scorers)
     series = outcome_read.values
+    yes, present = _chosen(series, favourable)
+    if not callable(favourable):
+        _refuse_unlike(frame, outcome_read.name, series, favourable, (yes, present))
+    given = outcome_read.labels
+    if labels is not None:
+        given = column_of(frame, labels, "labels")
+    decisions = Decisions(
+        outcome_read.name, yes.astype(np.float64), present, by_model=read_by_model(outcome_read)
+    )
+    if given is None or not bool(given.notna().any()):
+        return decisions
+    label, labelled = _chosen(given, favourable)
+    if not callable(favourable):
+        _refuse_unknown(given[labelled & ~label], series[present])
+    return decisions._replace(labels=np.where(labelled, label, np.nan))
+
+
+def _chosen(series: pd.Series[Any], favourable: object) -> tuple[Bools, Bools]:
+    """Return which values are *favourable*, and which are there."""
     present = ~series.isna().to_numpy()
     if callable(favourable):
         chosen = [
             held and bool(favourable(value)) for value, held in zip(series, present, strict=True)
         ]
-        return outcome_read.name, np.array(chosen, dtype=np.float64), present
+        return np.array(chosen, dtype=np.bool_), present
     wanted = [favourable]
     if isinstance(favourable, Collection) and not isinstance(favourable, str):
         wanted = list(favourable)
-    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
-    if yes.any():
+    return series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present, present
+
+
+def _refuse_unlike(
+    frame: pd.DataFrame,
+    name: str,
+    series: pd.Series[Any],
+    favourable: object,
+    chosen: tuple[Bools, Bools],
+) -> None:
+    """Raise an error for decisions of which *favourable* is no answer, or that are neither."""
+    yes, present = chosen
+    if not yes.any():
         if favourable is True:
-            _refuse_neither(frame, outcome_read.name, series, present)
-    else:
-        if favourable is True:
-            refuse_text_numbers(outcome_read.name, series)
-        _refuse_absent(favourable, outcome_read.name, series[present])
-    return outcome_read.name, yes.astype(np.float64), present
+            refuse_text_numbers(name, series)
+        _refuse_absent(favourable, name, series[present])
+    elif favourable is True:
+        _refuse_neither(frame, name, series, present)
+
+
+def _refuse_unknown(labels: pd.Series[Any], answers: pd.Series[Any]) -> None:
+    """Raise FrameError for *labels* against a decision that are no answer of the outcome."""
+    unknown = labels[~labels.isin([*answers.drop_duplicates().tolist(), False])]
+    if len(unknown):
+        raise FrameError(
+            f"labels hold {unknown.drop_duplicates().tolist()[:3]}, which the outcome never is: "
+            "correct them, or make them missing"
+        )
 
 
 def _refuse_neither(frame: pd.DataFrame, name: str, series: pd.Series[Any], present: Bools) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,8 +12,8 @@ import numpy as np
 from pytest_fairness import model
 from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
-from pytest_fairness.analysis.favourable import read_decisions
-from pytest_fairness.analysis.looks import Look
+from pytest_fairness.analysis.favourable import Decisions, read_decisions
+from pytest_fairness.analysis.looks import LEAST_RATIO, Look
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     PRACTICAL,
@@ -28,6 +29,7 @@ from pytest_fairness.analysis.policy import (
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
 from pytest_fairness.analysis.reading import (
     Reading,
     ScoredRows,
@@ -54,6 +56,12 @@ from pytest_fairness.statistics.arrays import (
     require_frame,
 )
 from pytest_fairness.statistics.compare import Metric, describe_groups
+from pytest_fairness.statistics.labelled import (
+    LabelledMeans,
+    LabelledRate,
+    labelled_rate,
+    ratio_by_labels,
+)
 from pytest_fairness.statistics.layout import Pairs
 from pytest_fairness.statistics.pair_table import PairTable, combine
 from pytest_fairness.statistics.proportions import (
@@ -67,6 +75,7 @@ from pytest_fairness.statistics.proportions import (
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
 HIGHEST = "highest"
+FOUR_FIFTHS = 0.8
 
 
 def analyze_four_fifths(
@@ -83,6 +92,7 @@ def analyze_four_fifths(
     practical_ratio: float = PRACTICAL,
     bare_ratio: bool = False,
     scorers: Mapping[str, Any] | None = None,
+    labels: str | None = None,
     _look: Look | None = None,
 ) -> model.Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
@@ -104,6 +114,8 @@ def analyze_four_fifths(
             both statistical and practical terms"), unless nearly everybody is favoured, over .9 of
             one group, and the odds ratio has d of .2 or more: .99 against .891 is a ratio of .9 and
             ten times as many rejected.
+        labels: as for ``analyze_disparity``; a label is favourable as the outcome is, and ratios are
+            those of the corrected rates.
         bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for
             readers of the literal rule. With few decisions that is no more than a toss of a coin,
             and the finding says so.
@@ -119,9 +131,9 @@ def analyze_four_fifths(
             f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
         )
     frame = countable(frame, outcome, columns, cluster, block)
-    if needs_rows(frame, outcome):
+    if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
-    name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
+    decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
     declared = reference
     if reference == HIGHEST:
         declared = None
@@ -136,9 +148,7 @@ def analyze_four_fifths(
         _grouping(
             called,
             design,
-            name,
-            yes,
-            present,
+            decisions,
             declared,
             practical=practical_ratio,
             bare=bare_ratio,
@@ -170,7 +180,7 @@ def analyze_four_fifths(
             decider,
             by=called,
             clusters=rule.cluster_noun,
-            outcome=name,
+            outcome=decisions.name,
             cases=rule.case_noun,
             missing=missing,
         ),
@@ -179,7 +189,13 @@ def analyze_four_fifths(
         decider=decider,
         tested=_in_words,
         notes=tuple(
-            dict.fromkeys([*_notes(every, bare_ratio, missing, rule.case_noun), *_trifles(pairs)])
+            dict.fromkeys(
+                [
+                    *_notes(every, bare_ratio, missing, rule.case_noun),
+                    *_trifles(pairs),
+                    *every[0].readers.notes(),
+                ]
+            )
         ),
         pairs=pairs,
         family={**family.facts(pairs), "alpha": None if bare_ratio else rule.alpha},
@@ -189,6 +205,7 @@ def analyze_four_fifths(
             "reference_declared": declared is not None,
             "practical_ratio": practical_ratio,
             "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
+            **labels_by(compared.readers for compared in every),
         },
     )
 
@@ -203,7 +220,7 @@ class _RatioRule:
     ``favourable`` and ``decided`` count the decisions of each group.
     """
 
-    favourable: Sequence[int]
+    favourable: Sequence[float]
     decided: Sequence[int]
     practical: float
     bare: bool
@@ -216,6 +233,8 @@ class _RatioRule:
     def judge(self, table: PairTable, place: int, rule: Rule) -> Decision:
         """Decide on the pair in row *place* of *table*."""
         ratio = _ratio(table, place, rule.confidence)
+        if ratio is None and _CORRECTED in table.figures:
+            return _without_ratio(table, place)
         if ratio is None:
             fewest = int(np.argmin(table.trials[place]))
             group = int((table.first, table.second)[fewest][place])
@@ -236,7 +255,10 @@ class _RatioRule:
             cases=rule.case_noun,
         )
         if decision.reason is model.Reason.SMALL_NUMBERS:
-            note = self._by_chance(ratio, table, place, rule.case_noun)
+            cases = rule.case_noun
+            if _CORRECTED in table.figures:
+                cases = f"{cases} and labels"
+            note = self._by_chance(ratio, table, place, cases)
             return replace(decision, notes=(*decision.notes, note))
         small = table.trials[place, 1] < SMALLEST_SHARE * sum(self.decided)
         if small and decision.verdict is model.Verdict.PASS:
@@ -264,10 +286,11 @@ class _RatioRule:
 class _Decided(NamedTuple):
     """The decisions about the groups of one class or intersection: the pairs with the ``reference``
     (None without any decision), which is the last of the groups of the ``rows`` and so the second
-    of its pairs; the ``design`` has the groups in their own order."""
+    of its pairs; the ``design`` and the ``readers`` have the groups in their own order."""
 
     member: Member
     rows: ScoredRows
+    readers: Readers
     design: Membership
     reference: str | None
     groups: list[model.GroupResult]
@@ -276,9 +299,7 @@ class _Decided(NamedTuple):
 def _grouping(
     by: str,
     design: Membership,
-    name: str,
-    yes: Floats,
-    present: Bools,
+    decisions: Decisions,
     reference: str | None,
     *,
     practical: float,
@@ -294,57 +315,52 @@ def _grouping(
         raise FrameError(
             f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}"
         )
-    refused = design.refused & ~design.undetermined
-    used = (present & ~design.undetermined) | refused
-    yes = np.where(refused, 0.0, yes)
-    x, n = _counts(design, yes, used)
+    own_order = _rows(by, design, decisions, confidence)
+    used = own_order.used
+    x, n = _counts(design, own_order.reading.values.values, used)
+    readers = Readers.of(own_order)
+    favourable = _favourable(readers, x, n)
     if reference is None:
-        highest = reference_group(x, n)
+        highest = reference_group(favourable, n)
         if highest is not None:
             reference = labels[highest]
     ordered = tuple(sorted(labels, key=lambda label: (label == reference, labels.index(label))))
     places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
-    reading = Reading(
-        name=name,
-        values=Values(values=yes, kind=model.OutcomeKind.BINARY),
-        unit="",
-        lower_is_worse=True,
-        favourable=1.0,
-        low=0.0,
-        high=1.0,
-    )
     last = replace(design, group=Coded(places[design.group.codes], ordered))
-    rows = ScoredRows(
-        by=by, reading=reading, design=last, used=used, missing=~used, confidence=confidence
-    )
+    rows = replace(own_order, design=last)
     metric = rows.measure()
     reported = np.zeros(0, dtype=np.intp)
     if reference is not None:
         reported = np.flatnonzero(metric.pairs.second == len(labels) - 1)
-    table = _compared(rows, metric, reported)
+    of_last = Readers.of(rows)
+    corrected = of_last.corrected(metric)
+    table = _compared(of_last, corrected, reported)
     lost, total = rows.unanswered(table)
 
     def imputed(at: int, high: bool, alike: bool) -> PairTable:
-        two = rows.imputed(table, at, high, at_random=alike)
-        return _compared(two, two.measure(), np.zeros(1, dtype=np.intp))
+        two = Readers.of(rows.imputed(table, at, high, at_random=alike))
+        return _compared(two, two.corrected(two.rows.measure()), np.zeros(1, dtype=np.intp))
 
-    ratio_rule = _RatioRule(x, n, practical, bare)
+    ratio_rule = _RatioRule(favourable, n, practical, bare)
+    decide: Callable[[PairTable, Rule], list[Decision]] = ratio_rule.decide
     judged_lost = lost
     if bare:
         judged_lost = lost[:0]
+    if not bare or readers.means is not None:
+        decide = of_last.decide(decide, table, _log_ratio(confidence))
     unreported = np.zeros(0)
     if not declared:
-        unreported = np.delete(_selection_p(metric), reported)
+        unreported = np.delete(_selection_p(corrected), reported)
     p_of_lost = np.zeros(0)
     if lost.any():
         p_of_lost = p_lost(missing_answers(by, last, ~used, confidence))[reported]
     member = Member(
-        name=name,
+        name=decisions.name,
         by=by,
         table=table,
         metric=metric,
         kind=metric.kind,
-        decide=ratio_rule.decide,
+        decide=decide,
         report=lambda table: [
             {"by": by, **_figures(table, at, confidence)} for at in range(table.first.size)
         ],
@@ -360,9 +376,57 @@ def _grouping(
         alarm_only=False,
     )
     groups = describe_groups(
-        last, metric, metric.kind, refused=refused, missing=~used, refused_count=True
+        last,
+        metric,
+        metric.kind,
+        refused=_refused(design),
+        missing=~used,
+        refused_count=True,
     )
-    return _Decided(member, rows, design, reference, sorted(groups, key=lambda group: group.group))
+    by_name = sorted(groups, key=lambda group: group.group)
+    return _Decided(member, rows, readers, design, reference, by_name)
+
+
+def _refused(design: Membership) -> Bools:
+    """Return who was refused, and so not selected."""
+    return design.refused & ~design.undetermined
+
+
+def _rows(by: str, design: Membership, decisions: Decisions, confidence: float) -> ScoredRows:
+    """Return the decisions on the groups of *design*: a refusal is an unfavourable one, whatever
+    anybody reads in it.
+    """
+    refused = _refused(design)
+    used = (decisions.present & ~design.undetermined) | refused
+    labels = decisions.labels
+    if labels is not None:
+        labels = np.where(refused, np.nan, labels)
+    yes = np.where(refused, 0.0, decisions.yes)
+    reading = Reading(
+        name=decisions.name,
+        values=Values(values=yes, kind=model.OutcomeKind.BINARY),
+        unit="",
+        lower_is_worse=True,
+        favourable=1.0,
+        low=0.0,
+        high=1.0,
+        labels=labels,
+        by_model=decisions.by_model,
+        certain=refused,
+    )
+    return ScoredRows(
+        by=by, reading=reading, design=design, used=used, missing=~used, confidence=confidence
+    )
+
+
+def _favourable(readers: Readers, x: Sequence[int], n: Sequence[int]) -> Sequence[float]:
+    """Return how many decisions about each group are favourable: as they were read (*x* of *n*), or
+    by the labels; none of a group whose labels tell no rate, unless that is so of all.
+    """
+    rates = [readers.rate_of(group) for group in range(len(n))]
+    if not any(rates):
+        return x
+    return [rate.rate * rate.rows if rate is not None else 0.0 for rate in rates]
 
 
 def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int], list[int]]:
@@ -370,8 +434,10 @@ def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int],
     return design.count(used & (values == 1)).tolist(), design.count(used).tolist()
 
 
-def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
-    """The *reported* pairs, in whose decisions 1 is favourable."""
+def _compared(readers: Readers, metric: Metric, reported: Ints) -> PairTable:
+    """The *reported* pairs, in whose decisions 1 is favourable, of a *metric* that the *readers*'
+    labels correct where there are any."""
+    rows = readers.rows
     x, n = (
         np.array(some, float)
         for some in _counts(rows.design, rows.reading.values.values, rows.used)
@@ -381,13 +447,38 @@ def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
         Pairs(first=every.first[reported], second=every.second[reported]), reported
     )
     (x1, n1), (x2, n2) = ((x[side], n[side]) for side in (table.first, table.second))
+    figures = {"favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2}
+    difference = x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1)
+    if readers.means is not None:
+        difference = table.difference
+        figures |= _by_labels(table, readers.means)
     return replace(
         table,
         p_value=_selection_p(metric)[reported],
-        difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
+        difference=difference,
         trials=np.stack([n1, n2], axis=1),
-        figures={**table.figures, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+        figures={**table.figures, **figures},
     )
+
+
+_CORRECTED = "corrected_rate_1"
+
+
+def _by_labels(table: PairTable, means: LabelledMeans) -> dict[str, Floats]:
+    """Return what the labels of each pair come to, and how much wider the rates spread by them than
+    those of as many independent decisions."""
+    figures = {}
+    inflation = []
+    for place, side in (("1", table.first), ("2", table.second)):
+        rate = means.mean[side]
+        figures[f"corrected_rate_{place}"] = rate
+        figures[f"variance_{place}"] = means.variance[side]
+        figures[f"df_{place}"] = means.df[side]
+        figures[f"labels_{place}"] = means.labelled[side].astype(np.float64)
+        spread = np.maximum(rate * (1 - rate), 1e-6)
+        inflation.append(means.variance[side] * table.trials[:, int(place) - 1] / spread)
+    figures["design_effect"] = np.mean(inflation, axis=0)
+    return figures
 
 
 def _selection_p(metric: Metric) -> Floats:
@@ -403,10 +494,13 @@ def _selection_p(metric: Metric) -> Floats:
 
 
 def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
-    """None where one of the groups has no decisions."""
-    x1, n1, x2, n2 = (
-        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
-    )
+    """None where one of the groups has no decisions, or labels tell no rate of it."""
+    if _CORRECTED in table.figures:
+        first, second = (_labelled_rate(table, at, place) for place in (1, 2))
+        if first is None or second is None:
+            return None
+        return ratio_by_labels(first, second, confidence)
+    x1, n1, x2, n2 = _decisions(table, at)
     if not n1 or not n2:
         return None
     return impact_ratio(
@@ -420,26 +514,87 @@ def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
     )
 
 
+def _decisions(table: PairTable, at: int) -> tuple[int, int, int, int]:
+    """Return the favourable decisions about each group of a pair, and all, as they were read."""
+    x1, n1, x2, n2 = (
+        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
+    )
+    return x1, n1, x2, n2
+
+
+def _labelled_rate(table: PairTable, at: int, place: int) -> LabelledRate | None:
+    """Return the rate of the first or second group of a pair by its labels; None where they tell
+    none.
+    """
+    rate, variance, df, labels, rows = (
+        float(table.figures[f"{name}_{place}"][at])
+        for name in ("corrected_rate", "variance", "df", "labels", "n")
+    )
+    return labelled_rate(rate, variance, df, labels=labels, rows=rows)
+
+
+def _without_ratio(table: PairTable, at: int) -> Decision:
+    """Return that labels tell no ratio of the pair at a place, and why."""
+    why = []
+    for place, side in ((1, table.first), (2, table.second)):
+        if _labelled_rate(table, at, place) is not None:
+            continue
+        group = table.labels[side[at]]
+        rate = float(table.figures[f"corrected_rate_{place}"][at])
+        if np.isnan(rate):
+            why.append(f"the labels of {group} are too few, or all alike, to correct its rate")
+        else:
+            why.append(
+                f"by its {table.figures[f'labels_{place}'][at]:.0f} labels {group} has a favourable "
+                f"rate of {percent(rate, 1)}, less than half a label"
+            )
+    note = f"{enumerated(why)}: that makes no ratio"
+    return undecided(model.Reason.READER, "more labels a group", note)
+
+
+def _log_ratio(confidence: float) -> RateScale:
+    """Return the scale of log rates, on which four fifths and two thirds bound a difference."""
+
+    def bounds(table: PairTable, at: int) -> Bounds | None:
+        ratio = _ratio(table, at, confidence)
+        if ratio is None or not ratio.low > 0:
+            return None
+        x1, n1, x2, n2 = _decisions(table, at)
+        estimate, low, high = (math.log(r) for r in (ratio.ratio, ratio.low, ratio.high))
+        if x1 * n2 > x2 * n1:
+            estimate, low, high = -estimate, -high, -low
+        return Bounds(estimate, low, high, -math.log(LEAST_RATIO), -math.log(FOUR_FIFTHS))
+
+    return RateScale(of_rate=math.log, slope=lambda rate: 1 / rate, bounds=bounds)
+
+
 def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JSON]:
     """Return what is reported of a pair beside its verdict."""
     ratio = _ratio(table, at, confidence)
     if ratio is None:
         return {}
-    x1, n1, x2, n2 = (
-        int(table.figures[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2")
-    )
-    z = -ratio.z
-    if x1 * n2 <= x2 * n1:
-        z = ratio.z
-    of_table = {
-        key: float(table.figures[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")
-    }
-    return {
+    intervals: dict[str, model.JSON] = {
         "impact_ratio": ratio.ratio,
         "impact_ratio_low": ratio.ratio_low,
         "impact_ratio_high": ratio.ratio_high,
         "clustered_impact_ratio_low": ratio.low,
         "clustered_impact_ratio_high": ratio.high,
+    }
+    significance = {"standard_deviations": deviations(float(table.p_value[at]))}
+    rule = {
+        "shortfall": ratio.shortfall,
+        "flip_flop": ratio.flip_flop,
+        "below_four_fifths": ratio.below,
+        "design_effect": float(table.figures["design_effect"][at]),
+    }
+    if _CORRECTED in table.figures:
+        return intervals | _labelled_figures(table, at, ratio) | significance | rule
+    x1, n1, x2, n2 = _decisions(table, at)
+    z = -ratio.z
+    if x1 * n2 <= x2 * n1:
+        z = ratio.z
+    return {
+        **intervals,
         "favourable_1": x1,
         "n_1": n1,
         "rate_1": x1 / n1,
@@ -447,14 +602,26 @@ def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JS
         "n_2": n2,
         "rate_2": x2 / n2,
         "z": z,
-        "standard_deviations": deviations(float(table.p_value[at])),
+        **significance,
         "fisher_p_value": ratio.fisher,
         "smallest_expected_count": ratio.smallest_expected,
-        "shortfall": ratio.shortfall,
-        "flip_flop": ratio.flip_flop,
-        "below_four_fifths": ratio.below,
-        **of_table,
+        **rule,
+        "odds_ratio": float(table.figures["odds_ratio"][at]),
+        "cohens_h": float(table.figures["cohens_h"][at]),
     }
+
+
+def _labelled_figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str, model.JSON]:
+    """Return the rates of a pair by its labels, beside those that were read, and t."""
+    figures: dict[str, model.JSON] = {}
+    for place in (1, 2):
+        rows = int(table.figures[f"n_{place}"][at])
+        figures[f"rate_{place}"] = float(table.figures[f"corrected_rate_{place}"][at])
+        figures[f"n_{place}"] = rows
+        figures[f"labels_{place}"] = int(table.figures[f"labels_{place}"][at])
+        figures[f"read_rate_{place}"] = float(table.figures[f"favourable_{place}"][at]) / rows
+    sign = float(np.sign(table.difference[at]))
+    return {**figures, "t": sign * abs(ratio.z)}
 
 
 # ---------------------------------------------------------------- words
@@ -477,7 +644,9 @@ def four_fifths_sentence(
             f"{verdict}: no alarm on {outcome} itself, but "
             f"{left_without(decider, 'a decision', cases, missing or {})}."
         )
-    if decider is None or "impact_ratio" not in decider.statistics:
+    if decider is not None and reason is model.Reason.READER and _without(decider):
+        return f"{verdict}: {'; '.join(decider.notes)}{would_take(decider)}."
+    if decider is None or _without(decider):
         needs = would_take(decider, ": it would take ")
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
     s = _numbers(decider)
@@ -490,12 +659,8 @@ def four_fifths_sentence(
     if verdict is model.Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
     if verdict is model.Verdict.INCONCLUSIVE:
-        because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
-        if reason is model.Reason.UNSCORED:
-            because = f"too many {cases} have no decision"
-        if because:
-            text = f"{text}; {because}"
-        return f"{text}{would_take(decider)}."
+        because = [text, *_because(reason, decider, cases)]
+        return f"{'; '.join(because)}{would_take(decider)}."
     lack = ""
     if s["shortfall"] >= 0.05:
         worse = decider.worse_off or decider.group_1
@@ -504,6 +669,22 @@ def four_fifths_sentence(
     if clusters != "rows":
         basis = f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
+
+
+def _because(reason: model.Reason | None, decider: model.PairResult, cases: str) -> Iterator[str]:
+    """Yield why nothing is decided, where that is to be said."""
+    notes = "; ".join(decider.notes).removeprefix("below four fifths, but ")
+    if reason is model.Reason.UNSCORED:
+        yield f"too many {cases} have no decision"
+    elif reason is model.Reason.READER:
+        yield f"but a model read the {cases} and nobody has checked how well"
+    elif notes:
+        yield notes
+
+
+def _without(decider: model.PairResult) -> bool:
+    """Return whether there is no ratio of a pair."""
+    return "impact_ratio" not in decider.statistics
 
 
 def _rates(pair: model.PairResult, numbers: Mapping[str, float]) -> str:
@@ -520,9 +701,16 @@ def _rates(pair: model.PairResult, numbers: Mapping[str, float]) -> str:
 
 
 def _rate(numbers: Mapping[str, float], place: int) -> str:
-    """Return the rate of the first or second group with its counts: ``91.7 % (110 of 120)``."""
-    favourable = numbers[f"favourable_{place}"]
+    """Return the rate of the first or second group with its counts: ``91.7 % (110 of 120)``, or
+    with its labels.
+    """
     cases = numbers[f"n_{place}"]
+    if f"labels_{place}" in numbers:
+        labels = numbers[f"labels_{place}"]
+        return (
+            f"{percent(numbers[f'rate_{place}'], 1)} (by labels of {labels:,.0f} of {cases:,.0f})"
+        )
+    favourable = numbers[f"favourable_{place}"]
     return f"{percent(numbers[f'rate_{place}'], 1)} ({favourable:,.0f} of {cases:,.0f})"
 
 
@@ -559,6 +747,8 @@ def _in_words(pair: model.PairResult) -> tuple[str, str]:
             "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to "
             "{impact_ratio_high:.3f})"
         ).format(**numbers)
+    if "t" in numbers:
+        return f"t = {numbers['t']:.4f} (PPI++)", effect
     if "z" in numbers:
         return f"z = {numbers['z']:.4f} SD", effect
     return "", effect

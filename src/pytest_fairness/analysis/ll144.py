@@ -273,14 +273,14 @@ def _outcome(
     if rate == SELECTION:
         if favourable is None:
             favourable = True
-        _, chosen, present = read_decisions(frame, read_outcome, favourable, scorers)
+        decisions = read_decisions(frame, read_outcome, favourable, scorers)
         refused = flags["refused"] & ~flags["undetermined"]
-        selected = np.where(refused, 0.0, chosen)
+        selected = np.where(refused, 0.0, decisions.yes)
         return (
             read_outcome.name,
             rate,
             selected,
-            (present & ~flags["undetermined"]) | refused,
+            (decisions.present & ~flags["undetermined"]) | refused,
             False,
         )
     if not is_numeric_dtype(values):

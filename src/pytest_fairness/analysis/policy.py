@@ -11,7 +11,7 @@ Each rule is a table of conditions and decisions, of which the first that holds 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -497,13 +497,20 @@ class ReaderDoubt(NamedTuple):
 
 
 def judge_read(
-    table: PairTable, rule: Rule, doubts: Sequence[ReaderDoubt | None]
+    table: PairTable,
+    rule: Rule,
+    policy: Callable[[PairTable, Rule], list[Decision]],
+    doubts: Mapping[tuple[str, str], ReaderDoubt],
 ) -> list[Decision]:
-    """The policy, where a reader errs: a pair of which there are *doubts* is not decided."""
-    decisions = judge(table, rule)
-    for at, doubt in enumerate(doubts):
-        if doubt is not None and (doubt.open or decisions[at].verdict is Verdict.PASS):
-            decisions[at] = undecided(Reason.READER, doubt.needs, *decisions[at].notes)
+    """The decisions of a *policy*, where a reader errs: a pair of groups of which there are *doubts*
+    is not decided.
+    """
+    decisions = policy(table, rule)
+    for at, decision in enumerate(decisions):
+        # By name: with missing outcomes imputed, a pair stands in a table of its own.
+        doubt = doubts.get((table.labels[table.first[at]], table.labels[table.second[at]]))
+        if doubt is not None and (doubt.open or decision.verdict is Verdict.PASS):
+            decisions[at] = undecided(Reason.READER, doubt.needs, *decision.notes)
     return decisions
 
 

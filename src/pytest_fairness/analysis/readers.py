@@ -5,32 +5,28 @@ it could tell whom a masked reply is about.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.policy import (
-    MARGIN,
-    Decision,
-    ReaderDoubt,
-    Rule,
-    judge,
-    judge_read,
-)
+from pytest_fairness.analysis.policy import MARGIN, Decision, ReaderDoubt, Rule, judge_read
 from pytest_fairness.analysis.reading import ScoredRows
 from pytest_fairness.model import JSON, to_json
-from pytest_fairness.statistics.arrays import Floats
+from pytest_fairness.statistics.arrays import Bools, Floats
 from pytest_fairness.statistics.clusters import CONFIDENCE
 from pytest_fairness.statistics.compare import RATES, Metric
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.labelled import (
     LabelledMeans,
+    LabelledRate,
     compared_by_labels,
     labelled_means,
+    labelled_rate,
     labels_to_decide,
 )
 from pytest_fairness.statistics.pair_table import PairTable
@@ -40,6 +36,12 @@ from pytest_fairness.words import count, listed, p_value, percent
 if TYPE_CHECKING:
     import pandas as pd
 
+CORRECTED = {
+    "disparity": "assert_no_disparity",
+    "four_fifths": "assert_four_fifths",
+    "equivalence": "assert_equivalent",
+}
+"""Analyses that a person's labels correct, and what the assertion is called."""
 LEAK_LEVEL = 0.05
 """A reader that tells the group more often than chance does at this level is not blinded."""
 
@@ -101,7 +103,7 @@ def person_notes(facts: Mapping[str, Any], *, corrects: bool) -> Iterator[str]:
             agreement = f"{agreement} (kappa {facts['kappa']:.2f})"
         yield agreement
     if not corrects:
-        yield "the labels do not correct this analysis, as they do assert_no_disparity"
+        yield f"the labels do not correct this analysis, as they do {listed(CORRECTED.values())}"
 
 
 def _second(facts: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -130,6 +132,51 @@ ASSUMED_QUALITY = 0.9
 """Sensitivity and specificity of a reader of whom nothing is known, to plan its labels by."""
 
 
+class Bounds(NamedTuple):
+    """Bounds within which a PASS holds an estimate of a pair and its interval, *low* to *high*, on
+    the scale of an assertion: the whole interval within ±``margin``, the estimate within
+    ±``nearest``.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    margin: float
+    nearest: float = math.inf
+
+    def hold(self, shifts: tuple[float, float]) -> bool:
+        """Return whether they hold although one group, or the other, is higher by its shift."""
+        up, down = shifts
+        inside = self.high + up < self.margin and self.low - down > -self.margin
+        near = self.estimate + up < self.nearest and self.estimate - down > -self.nearest
+        return inside and near
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateScale:
+    """The scale on which an assertion bounds the pairs of a table: ``of_rate`` is what a rate is on
+    it, ``slope`` how fast that changes with the rate, and ``bounds`` those of the pair at a place,
+    None where it is in no reader's hand.
+    """
+
+    of_rate: Callable[[float], float]
+    slope: Callable[[float], float]
+    bounds: Callable[[PairTable, int], Bounds | None]
+
+
+def _of_effect(table: PairTable, at: int) -> Bounds:
+    effect = float(np.nan_to_num(table.effect[at]).flat[0])
+    return Bounds(effect, float(table.low[at].min()), float(table.high[at].max()), MARGIN)
+
+
+EFFECT = RateScale(
+    of_rate=lambda rate: math.log(rate / (1 - rate)) * LOGIT_TO_D,
+    slope=lambda rate: LOGIT_TO_D / (rate * (1 - rate)),
+    bounds=_of_effect,
+)
+"""The scale of d, on which a difference is small within ± :data:`MARGIN`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readers:
     """Readers of the *rows* of one grouping: of each group the labelled ``means``, None without a
@@ -155,6 +202,7 @@ class Readers:
                 design.group.codes[used],
                 design.cluster[used],
                 groups=groups,
+                certain=None if reading.certain is None else reading.certain[used],
             )
         by_model = np.zeros(groups)
         if reading.by_model is not None:
@@ -174,52 +222,69 @@ class Readers:
         )
         return replace(metric, pairs=pairs)
 
-    def judge(self, table: PairTable) -> Callable[[PairTable, Rule], list[Decision]]:
-        """Return the policy for the pairs of *table*."""
-        doubts = [self._doubt(table, at) for at in range(table.first.size)]
-        if not any(doubts):
-            return judge
-        return partial(judge_read, doubts=doubts)
+    def decide(
+        self,
+        policy: Callable[[PairTable, Rule], list[Decision]],
+        table: PairTable,
+        scale: RateScale = EFFECT,
+    ) -> Callable[[PairTable, Rule], list[Decision]]:
+        """Return *policy* for the pairs of *table*, which are bounded on a *scale*."""
+        labels = table.labels
+        doubts = {}
+        for at, (first, second) in enumerate(zip(table.first, table.second, strict=True)):
+            doubt = self._doubt(table, at, scale)
+            if doubt is not None:
+                doubts[labels[first], labels[second]] = doubt
+        if not doubts:
+            return policy
+        return partial(judge_read, policy=policy, doubts=doubts)
 
-    def _doubt(self, table: PairTable, at: int) -> ReaderDoubt | None:
+    def unusable(self, table: PairTable) -> Bools:
+        """Return the pairs of *table* of which the labels of a group cannot be used."""
+        if self.means is None:
+            return np.zeros(table.first.size, dtype=np.bool_)
+        return ~(self.means.usable[table.first] & self.means.usable[table.second])
+
+    def _doubt(self, table: PairTable, at: int, scale: RateScale) -> ReaderDoubt | None:
         """Return what is to be doubted of the readings of the pair at a place."""
         groups = int(table.first[at]), int(table.second[at])
-        if self.means is not None:
-            if self.means.usable[list(groups)].all():
-                return None
-            fewest = min(int(self.means.labelled[group]) for group in groups)
-            return ReaderDoubt(
-                f"labels of both kinds, from two {self._clusters} a group at least (the fewest "
-                f"labels of a group are {fewest})",
-                open=True,
-            )
-        return self._unvalidated(table, at, groups)
+        if self.means is None:
+            return self._unvalidated(table, at, groups, scale)
+        if self.means.usable[list(groups)].all():
+            return None
+        fewest = min(int(self.means.labelled[group]) for group in groups)
+        return ReaderDoubt(
+            f"labels of both kinds, from two {self._clusters} a group at least (the fewest "
+            f"labels of a group are {fewest})",
+            open=True,
+        )
 
     @property
     def _clusters(self) -> str:
         return "names" if self.rows.design.cluster_name is not None else "rows"
 
     def _unvalidated(
-        self, table: PairTable, at: int, groups: tuple[int, int]
+        self, table: PairTable, at: int, groups: tuple[int, int], scale: RateScale
     ) -> ReaderDoubt | None:
         """Return the doubt about a pair whose yes/no answers a model read and nobody labelled: a
-        difference in sensitivity would move its interval out of the margin.
+        difference in sensitivity would move it out of the bounds of a PASS.
         """
         if self.rows.reading.values.kind not in RATES or not self.by_model[list(groups)].any():
             return None
-        low = float(table.low[at].min())
-        high = float(table.high[at].max())
-        shifts = [self._shift(group) for group in groups]
+        bounds = scale.bounds(table, at)
         # The higher rate of one group, or of the other, by what its reader may have missed.
-        if high + shifts[0] < MARGIN and low - shifts[1] > -MARGIN:
+        first, second = (self._shift(group, scale) for group in groups)
+        if bounds is None or bounds.hold((first, second)):
             return None
-        rates = [self._rate(group) for group in groups]
-        effect = float(np.nan_to_num(table.effect[at]).flat[0])
-        labels = labels_needed(
-            sum(rates) / 2,
-            effect=effect,
+        rate = sum(self._rate(group) for group in groups) / 2
+        labels = labels_to_decide(
+            rate,
+            bounds.estimate,
+            margin=bounds.margin,
+            correlation=_correlation(rate, ASSUMED_QUALITY),
             confidence=self.rows.confidence,
             rows=int(self.rows.design.count(self.rows.used)[list(groups)].min()),
+            slope=scale.slope(rate),
         )
         needs = (
             "a person's labels of a sample of each group: "
@@ -240,12 +305,24 @@ class Readers:
         values = self.rows.reading.values.values[rows]
         return float(np.clip(values.mean(), 0.5 / values.size, 1 - 0.5 / values.size))
 
-    def _shift(self, group: int) -> float:
-        """Return by how much d would be higher, had the model missed a tenth of the cases."""
+    def _shift(self, group: int, scale: RateScale) -> float:
+        """Return by how much a group would be higher, had the model missed a tenth of the cases."""
         rate = self._rate(group)
         missed = min(rate * (1 + SENSITIVITY_GAP * float(self.by_model[group])), 1 - 1e-6)
-        odds = missed / (1 - missed) * (1 - rate) / rate
-        return max(0.0, float(np.log(odds)) * LOGIT_TO_D)
+        return max(0.0, scale.of_rate(missed) - scale.of_rate(rate))
+
+    def rate_of(self, group: int) -> LabelledRate | None:
+        """Return the rate of a group by its labels; None where they tell none."""
+        means = self.means
+        if means is None:
+            return None
+        return labelled_rate(
+            means.mean[group],
+            means.variance[group],
+            means.df[group],
+            labels=means.labelled[group],
+            rows=self.rows.design.count(self.rows.used)[group],
+        )
 
     def facts(self) -> dict[str, JSON]:
         """Return of each labelled group how many labels there are, how many the reader agrees with,
@@ -286,6 +363,16 @@ class Readers:
             )
         elif self.by_model.any():
             yield "unvalidated reader: a model read replies, and no person has labelled any"
+
+
+def labels_by(every: Iterable[Readers]) -> dict[str, JSON]:
+    """Return how well the readers of *every* grouping agree with a person's labels, by group, as a
+    finding's details have it; nothing without labels.
+    """
+    labels = {readers.rows.by: readers.facts() for readers in every}
+    if any(labels.values()):
+        return {"labels": {by: facts for by, facts in labels.items() if facts}}
+    return {}
 
 
 def labels_needed(

@@ -31,6 +31,8 @@ from pytest_fairness.statistics.pair_table import PairTable
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.scorers.outcome import Outcome
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -39,7 +41,8 @@ class Reading:
     ``favourable`` is the value that is the favourable answer of a yes/no outcome, None where that
     is not known; ``low`` and ``high`` are the ends of the scale, None where it has none that are
     known. ``labels`` are a person's readings of some rows (NaN elsewhere), None where there are
-    none; ``by_model`` the rows that a model read.
+    none; ``by_model`` the rows that a model read; ``certain`` those of whose outcome no reader can
+    be in doubt: a decision that a refusal takes away, an outcome that is imputed.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Reading:
     high: float | None = None
     labels: Floats | None = None
     by_model: Bools | None = None
+    certain: Bools | None = None
 
 
 def read(
@@ -70,7 +74,6 @@ def read(
     *labels* is the column of a person's readings.
     """
     from pytest_fairness.scorers import outcome_of
-    from pytest_fairness.scorers.outcome import ReadBy
 
     outcome_read = outcome_of(require_frame(frame), outcome, scorers)
     if kind in (None, "auto"):
@@ -86,15 +89,12 @@ def read(
         low = 0.0
         high = 1.0
     good, lower_is_worse = _direction(values, lower_is_worse, declared=favourable is not None)
-    by_model = None
-    if outcome_read.read_by is not None:
-        by_model = (outcome_read.read_by == ReadBy.MODEL).to_numpy()
     given = outcome_read.labels
     if labels is not None:
         given = column_of(frame, labels, "labels")
     return Reading(
         labels=_labels(frame, given, values),
-        by_model=by_model,
+        by_model=read_by_model(outcome_read),
         name=outcome_read.name,
         values=values,
         unit=outcome_read.unit,
@@ -103,6 +103,15 @@ def read(
         low=low,
         high=high,
     )
+
+
+def read_by_model(outcome: Outcome) -> Bools | None:
+    """Return the rows of *outcome* that a model read; None for a column of the table."""
+    from pytest_fairness.scorers.outcome import ReadBy
+
+    if outcome.read_by is None:
+        return None
+    return np.asarray((outcome.read_by == ReadBy.MODEL).to_numpy(), dtype=np.bool_)
 
 
 def column_of(frame: pd.DataFrame, name: str, argument: str) -> pd.Series[Any]:
@@ -263,9 +272,13 @@ class ScoredRows:
             (codes == pair[1]).astype(np.intp),
             tuple(self.design.group.labels[side] for side in pair),
         )
+        certain = self.missing
+        if self.reading.certain is not None:
+            certain = certain | self.reading.certain
+        imputed = replace(outcome_values, values=values)
         return replace(
             self,
-            reading=replace(self.reading, values=replace(outcome_values, values=values)),
+            reading=replace(self.reading, values=imputed, certain=certain),
             design=replace(self.design, group=two),
             used=np.isin(codes, pair) & (self.used | self.missing),
         )

@@ -193,7 +193,7 @@ def _ratio(
     names: tuple[str, str], lower: _Selected, ratio: ImpactRatio, test: _Test, decision: Decision
 ) -> SelectionRatio:
     z = -ratio.z
-    if (ratio.x_low, ratio.n_low) == lower:
+    if (ratio.x_low, ratio.n_low) == (lower.wins, lower.choices):
         z = ratio.z
     return SelectionRatio(
         group=names[0],

@@ -227,7 +227,8 @@ def _of_four_fifths(
     **options: Any,
 ) -> Sensitivity:
     """Favourable decisions are taken away at random."""
-    name, yes, present = read_decisions(frame, outcome, favourable, scorers)
+    labels = options.get("labels")
+    decisions = read_decisions(frame, outcome, favourable, scorers, labels)
 
     def analyze(
         table: pd.DataFrame, column: str, by: str | Sequence[str], **settings: Any
@@ -239,9 +240,11 @@ def _of_four_fifths(
             settings["reference"] = reference
         return analyze_four_fifths(table, column, by, **settings)
 
-    decided = frame.assign(**{name: np.where(present, yes, np.nan)})
+    decided = frame.assign(**{decisions.name: np.where(decisions.present, decisions.yes, np.nan)})
+    if labels is not None:
+        decided[labels] = decisions.labels
     return sensitivity(
-        decided, name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options
+        decided, decisions.name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options
     )
 
 

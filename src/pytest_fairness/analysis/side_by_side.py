@@ -300,13 +300,19 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
     outcome = cells.outcome
     arguments = cells.arguments
     if cells.analysis == "four_fifths":
-        name, yes, present = read_decisions(frame, outcome, arguments["favourable"], None)
+        decisions = read_decisions(frame, outcome, arguments["favourable"], None)
         refused = flags(frame, "refused") & ~flags(frame, "undetermined")
         # Who is refused gets no favourable decision.
-        values = np.where(refused, 0.0, np.where(present, yes, np.nan))
+        values = np.where(refused, 0.0, np.where(decisions.present, decisions.yes, np.nan))
         rates = Values(values=values, kind=OutcomeKind.BINARY)
         reading = Reading(
-            name=name, values=rates, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0
+            name=decisions.name,
+            values=rates,
+            unit="",
+            lower_is_worse=True,
+            favourable=1.0,
+            low=0.0,
+            high=1.0,
         )
         yield frame.drop(columns="refused", errors="ignore"), reading
         return

@@ -7,20 +7,23 @@ that a reader alone has read and n that a person has labelled too, drawn at rand
 
 is free of the reader's error whatever λ is, and λ = cov(label, reader) / ((1 + n/N) · var(reader)),
 held within 0 and 1, makes its variance smallest. The variance here is that of the sums of each
-cluster, since a name stands in both terms.
+cluster, since a name stands in both terms. Rows that nobody has to read, as those of a refused
+applicant, who was not selected, join the mean as they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.clusters import reach, two_sided_t
+from pytest_fairness.statistics.clusters import reach, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.statistics.proportions import ImpactRatio
 
 FEWEST_LABELS = 2
 """Labels, and clusters that hold some, without which a group's mean has no error."""
@@ -47,14 +50,22 @@ class LabelledMeans:
 
 
 def labelled_means(
-    reader: Floats, labels: Floats, group: Ints, cluster: Ints, *, groups: int
+    reader: Floats,
+    labels: Floats,
+    group: Ints,
+    cluster: Ints,
+    *,
+    groups: int,
+    certain: Bools | None = None,
 ) -> LabelledMeans:
     """Return the mean of each of so many *groups* by what a *reader* made of each row (finite) and
     the *labels* of some (NaN elsewhere), all of one length; rows of one *cluster* are no
-    independent evidence.
+    independent evidence. What the reader made of *certain* rows is so, and has no label.
     """
+    if certain is None:
+        certain = np.zeros(reader.size, dtype=np.bool_)
     columns = [
-        _of_group(reader[rows], labels[rows], cluster[rows])
+        _of_group(reader[rows], labels[rows], cluster[rows], certain[rows])
         for rows in (group == code for code in range(groups))
     ]
     mean, variance, df, sd, weight, labelled, usable = map(np.array, zip(*columns, strict=True))
@@ -69,13 +80,14 @@ def labelled_means(
     )
 
 
-def _of_group(reader: Floats, labels: Floats, cluster: Ints) -> tuple[float, ...]:
+def _of_group(reader: Floats, labels: Floats, cluster: Ints, certain: Bools) -> tuple[float, ...]:
     """Return the mean of one group, its variance, df, the SD of a row, λ, the number of labels, and
     whether they can be used.
     """
-    has_label = ~np.isnan(labels)
+    has_label = ~np.isnan(labels) & ~certain
+    alone = ~has_label & ~certain
     n = int(has_label.sum())
-    rest = reader.size - n
+    rest = int(alone.sum())
     distinct = np.unique(labels[has_label]).size
     clusters = np.unique(cluster[has_label]).size
     if distinct < FEWEST_LABELS or clusters < FEWEST_LABELS:
@@ -83,7 +95,7 @@ def _of_group(reader: Floats, labels: Floats, cluster: Ints) -> tuple[float, ...
     label = labels[has_label]
     read = reader[has_label]
     weight = 0.0
-    spread = float(reader.var(ddof=1))
+    spread = float(reader[~certain].var(ddof=1))
     if rest and spread > 0:
         covariance = float(np.cov(label, read, ddof=1)[0, 1])
         weight = min(max(covariance / ((1 + n / rest) * spread), 0.0), 1.0)
@@ -93,9 +105,14 @@ def _of_group(reader: Floats, labels: Floats, cluster: Ints) -> tuple[float, ...
     # n − 1 for the mean that is taken off; the error is known by the labelled clusters.
     influence[has_label] = (residual - mean) / np.sqrt(n * (n - 1))
     if rest:
-        others = reader[~has_label]
+        others = reader[alone]
         mean += weight * float(others.mean())
-        influence[~has_label] = weight * (others - others.mean()) / rest
+        influence[alone] = weight * (others - others.mean()) / rest
+    if certain.any():
+        # The mean of all is that of both kinds of rows, and how many there are of each varies.
+        of_row = np.where(certain, reader, mean)
+        influence = influence * (~certain).mean() + (of_row - of_row.mean()) / reader.size
+        mean = float(of_row.mean())
     _, places = np.unique(cluster, return_inverse=True)
     sums = np.bincount(places, influence)
     variance = sums.size / (sums.size - 1) * float((sums**2).sum())
@@ -160,6 +177,76 @@ def compared_by_labels(
     )
 
 
+class LabelledRate(NamedTuple):
+    """The rate of a group of so many *rows* by a person's labels, its variance and degrees of
+    freedom.
+    """
+
+    rate: float
+    variance: float
+    df: float
+    rows: int
+
+
+def labelled_rate(
+    rate: float, variance: float, df: float, *, labels: float, rows: float
+) -> LabelledRate | None:
+    """Return the *rate* of a group of so many *rows* by so many *labels*; None below half a label,
+    of which no share is known, and where labels tell none (NaN).
+    """
+    if not rate >= 0.5 / max(labels, 1.0):
+        return None
+    return LabelledRate(float(rate), float(variance), float(df), int(rows))
+
+
+def ratio_by_labels(first: LabelledRate, second: LabelledRate, confidence: float) -> ImpactRatio:
+    """Compare two rates above 0, in either order: counts are what the rates come to among the rows,
+    and z is t of the difference.
+
+    The intervals, of .95 and of *confidence*, are exp(ln r ± t·SE) by the delta method, SE² =
+    Var(p₁)/p₁² + Var(p₂)/p₂², with Welch & Satterthwaite's degrees of freedom. Rates of two groups
+    do not covary: a name belongs to one of them.
+    """
+    lower, higher = sorted((first, second), key=lambda side: side.rate)
+    ratio = lower.rate / higher.rate
+    relative = [side.variance / side.rate**2 for side in (lower, higher)]
+    error = sum(relative) ** 0.5
+    df = sum(relative) ** 2 / (relative[0] ** 2 / lower.df + relative[1] ** 2 / higher.df)
+    plain, wanted = (
+        float(np.exp(t_quantile(df, (1 + level) / 2) * error)) for level in (0.95, confidence)
+    )
+    a = lower.rate * lower.rows
+    b = higher.rate * higher.rows
+    pooled = (a + b) / (lower.rows + higher.rows)
+    return ImpactRatio(
+        x_low=a,
+        n_low=lower.rows,
+        x_high=b,
+        n_high=higher.rows,
+        ratio=ratio,
+        ratio_low=ratio / plain,
+        ratio_high=ratio * plain,
+        low=ratio / wanted,
+        high=ratio * wanted,
+        z=(lower.rate - higher.rate) / (lower.variance + higher.variance) ** 0.5,
+        fisher=np.nan,
+        smallest_expected=np.nan,
+        shortfall=max(lower.rows * pooled - a, 0.0),
+        flip_flop=(a + 1) * higher.rows >= (b - 1) * lower.rows,
+    )
+
+
+def standardisers(table: PairTable, means: LabelledMeans) -> dict[str, Floats]:
+    """Return the standard deviation of a row of each pair by its labels, and its degrees of
+    freedom.
+    """
+    sides = np.stack([table.first, table.second])
+    return {
+        "standardiser_sd": np.sqrt((means.sd[sides] ** 2).mean(axis=0)),
+        "standardiser_df": means.labelled[sides].sum(axis=0) - 2.0,
+    }
+
+
 def labels_to_decide(
     rate: float,
     effect: float,
@@ -168,18 +255,22 @@ def labels_to_decide(
     correlation: float,
     confidence: float,
     rows: int | None = None,
+    slope: float | None = None,
 ) -> int | None:
-    """Return how many labels a group bring the interval of a pair inside ±*margin* (d) in about
-    80 % of samples of so many *rows* a group (None: very many), where the reader's *correlation*
-    with the labels is as given; None where no number does.
+    """Return how many labels a group bring the interval of a pair inside ±*margin* in about 80 % of
+    samples of so many *rows* a group (None: very many), where the reader's *correlation* with the
+    labels is as given; None where no number does. Margin and *effect* are in d, or on a scale that
+    has this *slope* at the *rate*.
     """
     room = margin - abs(effect)
     if room <= 0:
         return None
     z = float(ndtri((1 + confidence) / 2) + ndtri((1 + _DECIDED) / 2))
     spread = max(rate * (1 - rate), 1e-6)
-    # Var(logit) = σ²((1 − ρ²)/n + ρ²/N) / (π(1 − π))² for each group.
-    of_pair = 2 * LOGIT_TO_D**2 / spread
+    if slope is None:
+        slope = LOGIT_TO_D / spread
+    # Var(f(π)) = f'(π)²·σ²((1 − ρ²)/n + ρ²/N) for each group.
+    of_pair = 2 * slope**2 * spread
     left = (room / z) ** 2
     if rows is not None:
         left -= of_pair * correlation**2 / rows

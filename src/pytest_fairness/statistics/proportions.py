@@ -237,7 +237,7 @@ SMALLEST_SHARE = 0.02
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactRatio:
     """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against
-    ``x_high`` of ``n_high``.
+    ``x_high`` of ``n_high``; whole numbers, but for rates that labels correct.
 
     ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 %
     Katz interval, and ``low``–``high``, wider by the design effect and by Student's t; ``z``
@@ -246,9 +246,9 @@ class ImpactRatio:
     decision from the higher to the lower group turns the order round.
     """
 
-    x_low: int
+    x_low: float
     n_low: int
-    x_high: int
+    x_high: float
     n_high: int
     ratio: float
     ratio_low: float
@@ -321,18 +321,18 @@ def impact_ratio(
     )
 
 
-def reference_group(x: Sequence[int], n: Sequence[int]) -> int | None:
+def reference_group(x: Sequence[float], n: Sequence[int]) -> int | None:
     """The group with the highest rate among those of at least 2 % of the data; of equals the
     larger.
 
     ``None`` where no group has any row.
     """
     large = [at for at, size in enumerate(n) if size and size >= SMALLEST_SHARE * sum(n)]
-    return max(large, key=lambda at: (Fraction(x[at], n[at]), n[at]), default=None)
+    return max(large, key=lambda at: (Fraction(x[at]) / n[at], n[at]), default=None)
 
 
 def chance_of(
-    ratio: float, x: Sequence[int], n: Sequence[int], *, design_effect: float, seed: int = 0
+    ratio: float, x: Sequence[float], n: Sequence[int], *, design_effect: float, seed: int = 0
 ) -> float:
     """Return how often chance alone brings a lowest/highest ratio of *ratio* or less, if all groups
     had the rate of all.

@@ -1,0 +1,376 @@
+"""A person's labels in the four-fifths rule and in equivalence: corrected rates, their ratio and their
+difference, and what no ratio can be made of.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pytest_fairness import analyze_disparity, analyze_equivalence, analyze_four_fifths
+from pytest_fairness.errors import FrameError
+from pytest_fairness.model import OutcomeKind, Reason, Verdict
+from pytest_fairness.scorers.outcome import Outcome, ReadBy
+from pytest_fairness.statistics.labelled import LabelledRate, labelled_means, ratio_by_labels
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from reader_errors import EDGE, EQUIVALENT, FAIR, FOUR_FIFTHS, GAP, audit, shares
+
+NAN = np.nan
+
+
+def seeded(seed: int, rates: tuple[float, float] = FAIR, labels: int = 100, names_sd: float = 0.0):
+    return audit(np.random.default_rng(seed), rates, labels, names_sd)
+
+
+def by_model(table: pd.DataFrame) -> Outcome:
+    """The outcome of *table* as a model read it."""
+    return Outcome(
+        name="read",
+        values=table["read"],
+        kind=OutcomeKind.BINARY,
+        unit="",
+        lower_is_worse=True,
+        scorer=None,
+        read_by=pd.Series([ReadBy.MODEL] * len(table), index=table.index),
+    )
+
+
+# ---------------------------------------------------------------- the ratio
+
+
+def test_a_worked_ratio() -> None:
+    """.2 (SE .04, df 9) against .5 (SE .05, df 9), of 100 rows each: relative variances .04 and .01,
+    SE √.05, df .05²/(.04²/9 + .01²/9) = 225/17.
+    """
+    higher = LabelledRate(0.5, 0.05**2, 9.0, 100)
+    lower = LabelledRate(0.2, 0.04**2, 9.0, 100)
+    ratio = ratio_by_labels(higher, lower, 0.90)
+    assert ratio.ratio == pytest.approx(0.4)
+    for level, low, high in (
+        (0.90, ratio.low, ratio.high),
+        (0.95, ratio.ratio_low, ratio.ratio_high),
+    ):
+        reach = np.exp(stats.t.ppf((1 + level) / 2, 225 / 17) * np.sqrt(0.05))
+        assert low == pytest.approx(0.4 / reach, rel=1e-9)
+        assert high == pytest.approx(0.4 * reach, rel=1e-9)
+    assert ratio.z == pytest.approx(-0.3 / np.sqrt(0.0041))
+    # At the pooled rate of .35 the lower group would have 35 of 100.
+    assert ratio.shortfall == pytest.approx(15)
+    assert ratio.below
+    assert not ratio.flip_flop
+
+
+def plain_ppi(reader: pd.Series, label: pd.Series) -> float:
+    """PPI++ as the paper has it, written anew."""
+    read, alone = reader[label.notna()], reader[label.isna()]
+    share = len(read) / len(alone)
+    slope = np.cov(label.dropna(), read)[0, 1] / reader.var() / (1 + share)
+    return label.mean() + np.clip(slope, 0, 1) * (alone.mean() - read.mean())
+
+
+def log_ratio(table: pd.DataFrame) -> float:
+    groups = dict(iter(table.groupby("group")))
+    a, b = (plain_ppi(groups[name]["read"], groups[name]["label"]) for name in "ab")
+    return float(np.log(a / b))
+
+
+@pytest.mark.parametrize("names_sd", [0.0, 0.8])
+def test_the_interval_is_that_of_a_bootstrap_over_names(names_sd: float) -> None:
+    """Names are drawn anew, 800 times; with names that differ the interval is much wider."""
+    table = seeded(11, GAP, 200, names_sd)
+    (pair,) = analyze_four_fifths(table, "read", "group", labels="label").pairs
+    assert np.log(pair.statistics["impact_ratio"]) == pytest.approx(-abs(log_ratio(table)))
+    low, high = (pair.statistics[f"clustered_impact_ratio_{end}"] for end in ("low", "high"))
+    random = np.random.default_rng(5)
+    of_name = dict(iter(table.groupby("name")))
+    ratios = []
+    for _ in range(800):
+        drawn = [
+            of_name[name]
+            for group in "ab"
+            for name in random.choice([name for name in of_name if name[0] == group], 40)
+        ]
+        ratios.append(log_ratio(pd.concat(drawn)))
+    error = np.log(high / low) / 2 / stats.t.ppf(0.95, 60)
+    assert error == pytest.approx(np.std(ratios), rel=0.12)
+
+
+def test_who_is_refused_is_not_selected_whatever_the_labels_say() -> None:
+    """Half of the rows are refused: half the rate of the others, and no label of theirs counts."""
+    table = seeded(3, GAP)
+    refused = table.assign(refused=True, label=1.0, template="refused")
+    both = pd.concat([table.assign(refused=False), refused], ignore_index=True)
+    statistics = [
+        analyze_four_fifths(rows, "read", "group", labels="label").pairs[0].statistics
+        for rows in (table, both)
+    ]
+    for place in "12":
+        alone, joined = (of_pair[f"rate_{place}"] for of_pair in statistics)
+        assert joined == pytest.approx(alone / 2)
+        assert statistics[1][f"labels_{place}"] == 100
+    assert statistics[1]["impact_ratio"] == pytest.approx(statistics[0]["impact_ratio"])
+
+
+def test_certain_rows_join_the_mean_as_they_are() -> None:
+    """Eight rows with labels of four and two rows of 0, each its own cluster. By hand: the mean of
+    the eight is 26/45 (see the reader's errors), that of all 8/10 of it; to the influence of each row
+    comes how far it is from the mean of all.
+    """
+    reader = np.array([1, 0, 0, 0, 1, 1, 0, 0, 0, 0], float)
+    labels = np.array([1, 1, 0, 0] + [NAN] * 6)
+    certain = np.arange(10) >= 8
+    means = labelled_means(
+        reader, labels, np.zeros(10, int), np.arange(10), groups=1, certain=certain
+    )
+    mean = 0.8 * 26 / 45
+    assert means.mean[0] == pytest.approx(mean)
+    alone = labelled_means(reader[:8], labels[:8], np.zeros(8, int), np.arange(8), groups=1)
+    # The two parts are uncorrelated: the shares of both kinds, and the mean of the one.
+    of_shares = (8 * (26 / 45 - mean) ** 2 + 2 * mean**2) / 100
+    expected = (0.8**2 * alone.variance[0] * 7 / 8 + of_shares) * 10 / 9
+    assert means.variance[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_labels_turn_a_verdict_that_a_reader_made() -> None:
+    """The reader misses .3 of one group's approvals: red without labels, green with them."""
+    table = seeded(7)
+    by_reader = analyze_four_fifths(table, "read", "group")
+    by_labels = analyze_four_fifths(table, "read", "group", labels="label")
+    assert by_reader.verdict is Verdict.FAIL
+    assert by_labels.verdict is Verdict.PASS
+    assert "27.6 % (by labels of 100 of 400)" in by_labels.sentence
+    assert by_labels.details["labels"]["group"]["b"]["recall"]["share"] < 0.8
+    assert any(note.startswith("corrected by a person's labels") for note in by_labels.notes)
+
+
+def test_the_reference_has_the_highest_corrected_rate() -> None:
+    """The reader gives a the higher rate, the labels b."""
+    table = seeded(2, (0.30, 0.36), 200)
+    by_reader = analyze_four_fifths(table, "read", "group")
+    by_labels = analyze_four_fifths(table, "read", "group", labels="label")
+    assert by_reader.details["reference"] == {"group": "a"}
+    assert by_labels.details["reference"] == {"group": "b"}
+
+
+def test_labels_may_be_words() -> None:
+    """A label is favourable as the outcome is: by a value, several, or a function."""
+    table = seeded(5)
+    numbers = analyze_four_fifths(table, "read", "group", labels="label").pairs[0].statistics
+    words = {1.0: "hired", 0.0: "rejected"}
+    text = table.assign(read=table["read"].map(words), label=table["label"].map(words))
+    for favourable in ("hired", ["hired", "invited"], lambda word: word == "hired"):
+        (pair,) = analyze_four_fifths(
+            text, "read", "group", favourable=favourable, labels="label"
+        ).pairs
+        assert pair.statistics == numbers
+    text.loc[text.index[text["label"] == "rejected"][0], "label"] = "perhaps"
+    with pytest.raises(FrameError, match="labels hold"):
+        analyze_four_fifths(text, "read", "group", favourable="hired", labels="label")
+    with pytest.raises(FrameError, match="is no column"):
+        analyze_four_fifths(table, "read", "group", labels="lable")
+
+
+# ---------------------------------------------------------------- no ratio
+
+
+def test_a_rate_below_half_a_label_makes_no_ratio() -> None:
+    """Both approvals of a stand among its labels: what the other rows say takes them off again."""
+    table = seeded(4, GAP)
+    of_a = table["group"] == "a"
+    first = table.index[of_a & table["label"].notna()][:2]
+    table.loc[of_a, "read"] = 0.0
+    table.loc[of_a & table["label"].notna(), "label"] = 0.0
+    table.loc[first, ["read", "label"]] = 1.0
+    finding = analyze_four_fifths(table, "read", "group", labels="label")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
+    assert "by its 100 labels a has a favourable rate of" in finding.sentence
+    assert "less than half a label: that makes no ratio" in finding.sentence
+    assert "it would take more labels a group" in finding.sentence
+    assert "impact_ratio" not in finding.pairs[0].statistics
+
+
+def test_labels_that_are_all_alike_make_no_ratio_and_no_equivalence() -> None:
+    table = seeded(2, labels=60)
+    alike = table.assign(label=table["label"].where(table["group"] == "a", table["label"] * 0))
+    ratio = analyze_four_fifths(alike, "read", "group", labels="label")
+    assert (ratio.verdict, ratio.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
+    assert "the labels of b are too few, or all alike" in ratio.sentence
+    bare = analyze_four_fifths(alike, "read", "group", labels="label", bare_ratio=True)
+    assert (bare.verdict, bare.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
+    alike_within = analyze_equivalence(
+        alike, "read", "group", margin=0.9, kind="binary", labels="label"
+    )
+    assert (alike_within.verdict, alike_within.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
+    assert "cannot be compared on read; it takes labels of both kinds" in alike_within.sentence
+    assert alike_within.pairs[0].difference is None
+
+
+# ---------------------------------------------------------------- nobody labelled
+
+
+def test_an_unvalidated_reader_does_not_pass_what_its_error_could_hide() -> None:
+    """The ratio is .85 as it was read: had the model missed a tenth of the higher group, below .8."""
+    random = np.random.default_rng(1)
+    parts = []
+    for group, yes in (("a", 1360), ("b", 1600)):
+        read = random.permutation(np.arange(4000) < yes).astype(float)
+        names = [f"{group}{place % 40}" for place in range(4000)]
+        parts.append(pd.DataFrame({"group": group, "name": names, "read": read}))
+    table = pd.concat(parts, ignore_index=True)
+    given = {"practical_ratio": 0.8}
+    assert analyze_four_fifths(table, "read", "group", **given).verdict is Verdict.PASS
+    finding = analyze_four_fifths(table, by_model(table), "group", **given)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
+    assert "but a model read the cases and nobody has checked how well" in finding.sentence
+    assert "labels a group by a person" in finding.sentence
+    unvalidated = "unvalidated reader: a model read replies, and no person has labelled any"
+    assert unvalidated in finding.notes
+    bare = analyze_four_fifths(table, by_model(table), "group", bare_ratio=True)
+    assert bare.verdict is Verdict.PASS
+    assert unvalidated in bare.notes
+    # The gap is 6 points; a tenth of the higher rate is 4.
+    wide, narrow = (
+        analyze_equivalence(table, by_model(table), "group", margin=margin)
+        for margin in (0.13, 0.09)
+    )
+    assert wide.verdict is Verdict.PASS
+    assert (narrow.verdict, narrow.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
+    assert "within ±9.0 %, but a model read the trials" in narrow.sentence
+
+
+# ---------------------------------------------------------------- equivalence
+
+
+def test_equivalence_is_two_one_sided_tests_on_the_corrected_difference() -> None:
+    """By the means of each group and Welch's degrees of freedom, written out."""
+    table = seeded(8, FAIR, 150, 0.4)
+    margin = 0.12
+    finding = analyze_equivalence(
+        table, "read", "group", margin=margin, kind="binary", labels="label"
+    )
+    (pair,) = finding.pairs
+    codes = (table["group"] == "b").to_numpy().astype(int)
+    means = labelled_means(
+        table["read"].to_numpy(),
+        table["label"].to_numpy(),
+        codes,
+        pd.factorize(table["name"])[0],
+        groups=2,
+    )
+    difference = means.mean[0] - means.mean[1]
+    error = np.sqrt(means.variance.sum())
+    df = means.variance.sum() ** 2 / (means.variance**2 / means.df).sum()
+    worst = max(
+        stats.t.sf((difference + margin) / error, df), stats.t.sf((margin - difference) / error, df)
+    )
+    assert pair.p_value == pytest.approx(worst, rel=1e-6)
+    assert pair.difference == pytest.approx(difference)
+    half = stats.t.ppf(0.95, df) * error
+    assert pair.statistics["interval_low"] == pytest.approx(difference - half)
+    assert pair.test == "two one-sided t, PPI++"
+    assert finding.details["labels"]["group"]["a"]["labels"] == 150
+
+
+def test_a_margin_in_standard_deviations_is_one_of_the_labels() -> None:
+    table = seeded(8, FAIR, 150)
+    (pair,) = analyze_equivalence(
+        table, "read", "group", margin=0.3, unit="d", kind="binary", labels="label"
+    ).pairs
+    variances = [table.loc[table["group"] == group, "label"].var() for group in "ab"]
+    smaller = 1 - 3 / (4 * 298 - 1)
+    assert pair.statistics["margin"] == pytest.approx(0.3 * np.sqrt(np.mean(variances)) / smaller)
+
+
+def test_equivalence_of_ratings() -> None:
+    """A reader that is a point too strict with one group: not equivalent as read, equivalent by the
+    labels.
+    """
+    random = np.random.default_rng(6)
+    parts = []
+    for group, strict in (("a", 0), ("b", 1)):
+        truth = random.normal(6, 1, 800)
+        label = np.full(800, NAN)
+        chosen = random.choice(800, 120, replace=False)
+        label[chosen] = truth[chosen]
+        read = truth - strict + random.normal(0, 0.3, 800)
+        names = [f"{group}{place % 40}" for place in range(800)]
+        parts.append(pd.DataFrame({"group": group, "name": names, "read": read, "label": label}))
+    table = pd.concat(parts, ignore_index=True)
+    by_reader, by_labels = (
+        analyze_equivalence(table, "read", "group", margin=0.4, labels=labels)
+        for labels in (None, "label")
+    )
+    assert by_reader.verdict is Verdict.FAIL
+    assert by_labels.verdict is Verdict.PASS
+
+
+# ---------------------------------------------------------------- what is missing
+
+
+@pytest.mark.parametrize(
+    "analyze",
+    [
+        lambda table: analyze_disparity(table, "read", "group", kind="binary", labels="label"),
+        lambda table: analyze_four_fifths(table, "read", "group", labels="label"),
+        lambda table: analyze_equivalence(
+            table, "read", "group", margin=0.15, kind="binary", labels="label"
+        ),
+    ],
+    ids=["disparity", "four_fifths", "equivalence"],
+)
+def test_what_is_missing_is_imputed_beside_the_labels(analyze) -> None:
+    """Of 300 rows without a label twelve a group have no outcome: the PASS that the labels give has
+    to stand the extremes of those alone, not those of the reader.
+    """
+    table = seeded(9, (0.5, 0.5), 200)
+    assert analyze(table).verdict is Verdict.PASS
+    unlabelled = table.index[table["label"].isna()]
+    table.loc[unlabelled[::40], "read"] = NAN
+    finding = analyze(table)
+    assert finding.verdict is Verdict.PASS, finding.sentence
+
+
+def test_a_doubt_about_one_pair_of_several_with_missing_answers() -> None:
+    """Groups a, b and c, of which c has few names: what is imputed for a and b is settled by itself."""
+    c = seeded(3, (0.6, 0.5), 0).query("group == 'a'")
+    c = c.assign(group="c", name=c["name"].str.replace("a", "c"))
+    few = c[c["name"].str[1:].astype(int) < 14]
+    table = pd.concat([seeded(2, (0.5, 0.7), 0), few], ignore_index=True).drop(columns="label")
+    table.loc[table.index[::101], "read"] = NAN
+    finding = analyze_disparity(table, by_model(table), "group")
+    reasons = {
+        (pair.group_1, pair.group_2): pair.reason for pair in finding.pairs if pair.metric == "read"
+    }
+    assert reasons == {("a", "b"): None, ("a", "c"): Reason.READER, ("b", "c"): None}
+
+
+# ---------------------------------------------------------------- simulated audits
+
+
+def test_g34_of_four_fifths_in_short() -> None:
+    """Without labels fair audits are red as often as not; with 100 a group as seldom as chance has it
+    (.05 of 100: more than 12 in one of a thousand), and 90 % intervals hold the true ratio (fewer
+    than 80 of 100 in one of a thousand).
+    """
+    assert shares(40, FAIR, 0, 0.0, assertion=FOUR_FIFTHS).red > 0.2
+    fair = shares(100, FAIR, 100, 0.0, assertion=FOUR_FIFTHS)
+    assert fair.red <= 0.12
+    assert fair.covered >= 0.80
+    gap = shares(60, GAP, 100, 0.0, assertion=FOUR_FIFTHS)
+    assert gap.red >= 0.70
+    assert gap.covered >= 0.75
+
+
+def test_g34_of_equivalence_in_short() -> None:
+    """At the margin itself equivalence is claimed in one of twenty (more than 12 of 100 in one of a
+    thousand); without labels the reader's error claims it half of the time.
+    """
+    assert shares(40, EDGE, 0, 0.0, assertion=EQUIVALENT).passed > 0.3
+    edge = shares(100, EDGE, 100, 0.0, assertion=EQUIVALENT)
+    assert edge.passed <= 0.12
