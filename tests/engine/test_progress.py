@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 from pytest_fairness.engine.progress import Progress, looks_in_words, standing_of
 from pytest_fairness.model import Status, Trial
@@ -128,7 +129,7 @@ def test_a_log_of_hours_has_few_lines() -> None:
     text = shown(io.StringIO(), 1.0, 3 * 3600)
     done = [int(line.split("/")[0].removeprefix("gpt: ")) for line in text.splitlines()]
     assert 60 <= len(done) <= 75
-    pauses = [after - before for before, after in zip(done, done[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(done)]
     assert (min(pauses), max(pauses)) == (15, 300)
 
 

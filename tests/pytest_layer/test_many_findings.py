@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .conftest import Project, Run
 
 SUITE = """
@@ -29,9 +31,17 @@ def test_pay(by):
 def test_open(by):
     assert_no_disparity(table(by, 0, 0.3, 8), outcome="score", by=by, block=None)
 """
-OTHER = """
+FAILING = """
 def test_sum():
     assert 1 + 1 == 3
+"""
+BROKEN = """
+@pytest.fixture
+def key():
+    raise KeyError("broken")
+
+def test_key(key):
+    pass
 """
 
 
@@ -57,10 +67,19 @@ def test_tables_and_warnings_are_left_to_the_report(project: Project, run_apart:
     result.stdout.fnmatch_lines(["FAILED *test_pay?age-0? - *"])
 
 
-def test_another_failure_keeps_its_traceback(project: Project, run_apart: Run) -> None:
-    """And so does every test where the command line asks for tracebacks."""
-    project.write(SUITE + OTHER)
-    result = run_apart()
-    result.stdout.fnmatch_lines(["*= FAILURES =*", "*assert (1 + 1) == 3*"])
+@pytest.mark.parametrize(
+    ("other", "shown"), [(FAILING, "*assert (1 + 1) == 3*"), (BROKEN, "*KeyError: 'broken'*")]
+)
+def test_what_failed_otherwise_keeps_its_traceback(
+    project: Project, other: str, shown: str
+) -> None:
+    project.write(SUITE + other)
+    output = project.run().stdout
+    output.fnmatch_lines([shown])
+    output.fnmatch_lines(["*= FAILURES =*"])
+
+
+@pytest.mark.parametrize("option", ["--tb=short", "-rP"])
+def test_who_asks_for_tracebacks_gets_them(project: Project, option: str) -> None:
     project.write(SUITE)
-    assert "= FAILURES =" in run_apart("--tb=short").stdout.str()
+    assert "= FAILURES =" in project.run(option).stdout.str()

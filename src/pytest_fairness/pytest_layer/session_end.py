@@ -14,6 +14,8 @@ from pytest_fairness.pytest_layer.report_texts import MESSAGE
 #: So many failed tests show their tables, so many are listed, and so many warnings of undecided
 #: findings, where the verdicts of a session stand by class and test.
 _MOST_TABLES, _MOST_LISTED, _MOST_WARNINGS = 5, 20, 5
+#: pytest's --tb and -r, where nobody has chosen any.
+_USUAL = ("auto", "fE")
 
 
 def fold(terminal: Any, option: Any) -> None:
@@ -21,11 +23,13 @@ def fold(terminal: Any, option: Any) -> None:
     neither tables nor names, and one warning for many of undecided findings.
 
     Tests that failed otherwise keep all that pytest shows of failures, and so does a session that
-    was given ``--tb`` as its *option*.
+    was given ``--tb`` or ``-r`` as its *option*.
     """
     _fold_warnings(terminal.stats)
-    failed = terminal.stats.get("failed", ())
-    if option.tbstyle != "auto" or not all(hasattr(report, MESSAGE) for report in failed):
+    failed = terminal.stats.get("failed", [])
+    ended = [*failed, *terminal.stats.get("error", ())]
+    chosen = (option.tbstyle, option.reportchars) != _USUAL
+    if chosen or not all(hasattr(report, MESSAGE) for report in ended):
         return
     if len(failed) > _MOST_TABLES:
         option.tbstyle = "no"
