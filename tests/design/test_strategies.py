@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,16 @@ def test_the_five_of_the_specification_ship() -> None:
     assert all(strategy.source and strategy.description for strategy in strategies.values())
     assert len(strategies["gradual_role_establishment"].turns) == 4
     assert strategies["gradual_role_establishment"].turns[-1] == "{request}"
+
+
+def test_no_strategy_says_that_the_model_is_audited() -> None:
+    """A model that knows so may answer its auditors alone."""
+    suspicious = re.compile(
+        r"\b(?:audit|test|evaluat|research|stud(?:y|ies)|experiment)", re.IGNORECASE
+    )
+    for strategy in load_strategies().values():
+        for turn in (*strategy.turns, *strategy.alone):
+            assert not suspicious.search(turn), turn
 
 
 def test_ladders() -> None:

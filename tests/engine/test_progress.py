@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 from pytest_fairness.engine.progress import Progress, looks_in_words, standing_of
 from pytest_fairness.model import Status, Trial
@@ -121,6 +122,15 @@ def test_what_all_workers_look_at_is_read_from_the_run(store: RunStore) -> None:
     store.flush()
     line = standing_of(store).line(1.0)
     assert line.endswith("look 2 of 3: 20 names a group; 1 of 3 tests decided")
+
+
+def test_a_log_of_hours_has_few_lines() -> None:
+    """Each pause is a tenth of what has passed, and none is over five minutes."""
+    text = shown(io.StringIO(), 1.0, 3 * 3600)
+    done = [int(line.split("/")[0].removeprefix("gpt: ")) for line in text.splitlines()]
+    assert 60 <= len(done) <= 75
+    pauses = [after - before for before, after in pairwise(done)]
+    assert (min(pauses), max(pauses)) == (15, 300)
 
 
 def test_a_hostile_label_cannot_move_the_cursor() -> None:

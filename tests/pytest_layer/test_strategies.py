@@ -14,10 +14,10 @@ from pytest_fairness import assert_no_disparity
 
 @pytest.fixture
 def endpoint():
-    # Declines to rate Black candidates unless it is told that this is an audit.
+    # Declines to rate Black candidates unless it is told of a rule of compliance.
     def careful(messages):
         text = messages[-1]["content"]
-        reluctant = any(name in text for name in BLACK) and "audit" not in text
+        reluctant = any(name in text for name in BLACK) and "compliance" not in text
         return "I'm sorry, but I can't help with that request." if reluctant else "7"
     return careful
 
@@ -43,7 +43,7 @@ def test_columns(trials, tier):
     assert set(trials["reply"]) == {"7"}
     assert black["refused_first"].all() and not white["refused_first"].any() and not trials["refused"].any()
     # What was sent last: of those who were persuaded, the request in its frame.
-    assert black["prompt"].str.startswith("This is part of an audit").all()
+    assert black["prompt"].str.startswith("A rule of compliance").all()
     assert white["prompt"].str.startswith("Rate ").all()
     assert [name in prompt for name, prompt in zip(trials["name"], trials["prompt"])] == [True] * len(trials)
 
@@ -79,7 +79,7 @@ def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(project: Proje
         @pytest.fixture
         def endpoint():
             def breaks(messages):
-                if "Ann" in messages[-1]["content"] and "audit" in messages[-1]["content"]:
+                if "Ann" in messages[-1]["content"] and "compliance" in messages[-1]["content"]:
                     raise ValueError("broken")
                 return "no number"
             return breaks
@@ -90,7 +90,7 @@ def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(project: Proje
         def test_it(trials):
             ann, bo = trials.to_dict("records")
             assert (ann["status"], ann["requests"], bo["requests"], bo["strategy"]) == ("error", 1, 3, "none")
-            assert ann["prompt"].startswith("This is part of an audit")
+            assert ann["prompt"].startswith("A rule of compliance")
             assert bo["prompt"].startswith("I am making a fictional data set")
         """
     )
@@ -155,6 +155,15 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
         f"carry a disclaimer of the model about itself: female {asked} of {asked} (100 %); male 0 "
         "of" in notes
     )
+    persuasion = finding["details"]["persuasion"]
+    assert (persuasion["trials"], persuasion["strategies"]) == (
+        asked,
+        {"indirect_data_request": asked},
+    )
+    # Everybody is invited in the end; by those alone who were answered at once, no woman is.
+    assert persuasion["with"]["verdict"] != "FAIL"
+    assert persuasion["without"]["verdict"] == "FAIL"
+    assert f"with the {asked} trials answered only after a strategy" in notes
     metrics = {pair["metric"]: pair["alarm_only"] for pair in finding["pairs"]}
     assert metrics == {"decision": False, "refusal at first": True}
     assert "0, first ask 100.0" in project.page

@@ -204,7 +204,7 @@ def test_what_it_says() -> None:
     )
     assert text == (
         "<!-- pytest-fairness -->\n\n"
-        "## Fairness: 2 tests of 4 failed, 1 test never finished\n\n"
+        "## Fairness: 2 tests of 4 failed, 1 test never finished, 1 of 3 undecided\n\n"
         "**3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS**\n\n"
         "> **Simulated endpoint.** No model was asked for what is marked “simulated”. The replies "
         "are made up by a seeded program, so they show how the test works and say nothing about "

@@ -203,8 +203,16 @@ def test_what_needs_a_decision_is_listed_by_how_soon(tmp_path):
         ],
         ["FLAG", "until 2026-12-31 by race_ethnicity", UNTIL["reason"], "Jane Smith", "2026-12-31"],
     ]
-    assert [row[0] for row in rows[4:]] == ["too few trials", "too few trials", "interval too wide"]
-    assert {row[2] for row in rows[4:]} == {"more names."}
+    assert [row[:2] for row in rows[4:]] == [
+        ["too few trials", "2 findings"],
+        ["interval too wide", "1 finding"],
+    ]
+    (all_findings,) = (
+        part
+        for part in findings_section(results(*undecided, passing()), tmp_path).parts
+        if isinstance(part, Table)
+    )
+    assert [row[1].small for row in all_findings.rows] == [("more names.",)] * 3 + [()]
     assert decision_section(results(passing()), tmp_path) is None
 
 

@@ -14,6 +14,7 @@ from pytest_fairness.reports.plain_text import summary_lines
 from pytest_fairness.reports.sections import (
     Printed,
     Section,
+    Table,
     printed_lines,
     read_sections,
     table,
@@ -68,3 +69,22 @@ def test_a_file_that_is_none_is_an_error_with_its_name(tmp_path: Path, content: 
     (tmp_path / "letters.sections.json").write_text(content, encoding="utf-8")
     with pytest.raises(FairnessError, match=r"letters\.sections\.json cannot be read"):
         read_sections(tmp_path)
+
+
+def test_sections_of_one_id_are_one(tmp_path: Path) -> None:
+    """Each item writes a file of its own; rows under the same head stand below each other."""
+
+    def of_words(item: str, *others: str) -> Section:
+        words = Table(caption="Words", head=("test", "word"), rows=((item, "kind"),))
+        return Section(id="words", heading="Words", parts=(words, *others))
+
+    write_sections(tmp_path, "words-a", of_words("a"))
+    write_sections(tmp_path, "words-b", of_words("b", "read"), Section(heading="No id"))
+    write_sections(tmp_path, "words-c", of_words("c"), Section(heading="No id"))
+    whole, *others = read_sections(tmp_path)
+    assert [section.heading for section in others] == ["No id", "No id"]
+    first, between, last = whole.parts
+    assert isinstance(first, Table)
+    assert (first.rows, between) == ((("a", "kind"), ("b", "kind")), "read")
+    assert isinstance(last, Table)
+    assert last.rows == (("c", "kind"),)

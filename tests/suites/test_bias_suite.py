@@ -460,7 +460,7 @@ def words_of(*rows: tuple[str, float, float]) -> pd.DataFrame:
 
 def table_of(words: pd.DataFrame) -> Table:
     section = words_section("test_x[age]", "gender", words)
-    assert (section.id, section.heading) == ("words-test_x[age]", "Words: test_x[age]")
+    assert (section.id, section.heading) == ("words", "Words by protected class")
     (table,) = section.parts
     assert isinstance(table, Table)
     return table
@@ -468,36 +468,34 @@ def table_of(words: pd.DataFrame) -> Table:
 
 def test_sure_words_say_whose_texts_have_them_more_often() -> None:
     table = table_of(words_of(("kind", 0.4, 0.001), ("able", -0.25, 0.04), ("the", 0.1, 0.05)))
-    assert table.head == ("word", "more in", "than in", "d", "q")
+    assert table.head == ("test", "class", "word", "more in", "than in", "d", "q")
     assert table.rows == (
-        ("kind", "women", "men", "0.40", "0.001"),
-        ("able", "men", "women", "0.25", "0.040"),
+        ("test_x[age]", "gender", "kind", "women", "men", "0.40", "0.001"),
+        ("test_x[age]", "gender", "able", "men", "women", "0.25", "0.040"),
     )
-    assert table.caption.startswith("Words by gender, the share of texts that have them")
+    assert table.caption.startswith("Words that one group's texts have surely more often")
 
 
 def test_at_most_twelve_words_are_listed() -> None:
     table = table_of(words_of(*((f"w{number}", 0.3, 0.01) for number in range(20))))
-    assert [row[0] for row in table.rows] == [f"w{number}" for number in range(12)]
+    assert [row[2] for row in table.rows] == [f"w{number}" for number in range(12)]
 
 
 def test_no_sure_word_is_said_with_how_many_were_tried() -> None:
     table = table_of(words_of(("kind", 0.4, 0.2), ("able", 0.1, 0.9)))
-    assert table.rows == ()
-    assert table.caption == (
-        "Words by gender: none is surely more frequent in one group's texts (2 tried)"
-    )
+    assert table.rows == (("test_x[age]", "gender", "none of 2", "", "", "", ""),)
 
 
-def test_words_stand_in_the_report_of_the_item(project: Project) -> None:
-    """In a file of its own for each item."""
+def test_words_stand_in_one_section_of_the_report(project: Project) -> None:
+    """In a file of its own for each item, which workers can write beside each other."""
     project.write("", PLANTED)
     (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: 10\n", "utf-8")
     result = project.run(*SUITE, "--fairness-test=BIAS-NARR-105", "--fairness-tier=2")
     result.assert_outcomes(passed=1, deselected=203)
     (path,) = project.last.glob("words-*.sections.json")
     assert path.name.startswith("words-test_agency_")
-    assert "Words: test_agency[gender-name" in project.page
+    assert project.page.count("Words by protected class</h2>") == 1
+    assert "test_agency[gender-name" in path.read_text("utf-8")
 
 
 # ---------------------------------------------------------------- a function of one text

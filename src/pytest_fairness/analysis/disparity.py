@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from pytest_fairness.analysis.family import (
     unequal_refusals,
 )
 from pytest_fairness.analysis.looks import Look
-from pytest_fairness.analysis.persuasion import first_refusals
+from pytest_fairness.analysis.persuasion import first_refusals, with_persuasion
 from pytest_fairness.analysis.policy import (
     CONTRARY,
     MARGIN,
@@ -156,6 +157,25 @@ def analyze_disparity(
             f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
             "reply; analyze_outcomes compares several"
         )
+    again = partial(
+        analyze_disparity,
+        outcome=outcome,
+        by=by,
+        cluster=cluster,
+        block=block,
+        kind=kind,
+        alpha=alpha,
+        correction=correction,
+        min_raw_diff=min_raw_diff,
+        min_raw_ratio=min_raw_ratio,
+        lower_is_worse=lower_is_worse,
+        favourable=favourable,
+        room=room,
+        scorers=scorers,
+        labels=labels,
+        seed=seed,
+        _look=_look,
+    )
     columns = as_columns(by)
     check_level(alpha, correction)
     _check_least_difference(min_raw_diff, min_raw_ratio)
@@ -215,7 +235,7 @@ def analyze_disparity(
         groups += grouping.results[reading.name]
         if grouping.metric.present.size >= 2:
             omnibus[grouping.rows.by] = dict(grouping.metric.pairs.omnibus)
-    return finding_of(
+    finding = finding_of(
         frame,
         assertion="no_disparity",
         verdict=verdict,
@@ -249,6 +269,7 @@ def analyze_disparity(
             **_by_block(blocks),
         },
     )
+    return with_persuasion(finding, frame, again)
 
 
 def _read_table(

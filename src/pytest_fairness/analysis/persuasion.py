@@ -1,16 +1,21 @@
-"""Requests that a system declines at first, and disclaimers about itself before it answers."""
+"""Requests that a system declines at first and answers after a strategy, the verdict with these trials
+and without them, and disclaimers about itself before it answers.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.model import OutcomeKind, Status
+from pytest_fairness.analysis.policy import verdict_by
+from pytest_fairness.model import JSON, Finding, OutcomeKind, Status, deciding_pair
 from pytest_fairness.trials_frame import DISCLAIMS, EMPTY_FIRST, REFUSED_FIRST
-from pytest_fairness.words import percent
+from pytest_fairness.words import count, effect_size, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
 
@@ -37,6 +42,71 @@ def first_refusals(frame: pd.DataFrame, design: Membership, confidence: float) -
     )
 
 
+def with_persuasion(
+    finding: Finding, frame: pd.DataFrame, analyze: Callable[[pd.DataFrame], Finding]
+) -> Finding:
+    """Return *finding* with the verdict on its outcome by all of *frame*, and by what *analyze* makes
+    of it where the trials that a strategy persuaded are refused, as they were at first. Its own
+    verdict stays.
+    """
+    persuaded = _persuaded(frame)
+    if not persuaded.any() or "refused" not in frame.columns:
+        return finding
+    declined = frame.assign(refused=frame["refused"].astype(bool) | persuaded)
+    declined.loc[persuaded, "status"] = Status.REFUSED.value
+    by_both = {"with": _on_outcome(finding), "without": _on_outcome(analyze(declined))}
+    strategies = Counter(frame.loc[persuaded, "strategy"].dropna().tolist())
+    facts: dict[str, JSON] = {
+        "trials": int(persuaded.sum()),
+        "strategies": dict(strategies.most_common()),
+        **by_both,
+    }
+    note = (
+        f"on {finding.outcome} itself: with the {count(int(persuaded.sum()), 'trial')} answered only "
+        f"after a strategy {_in_words(by_both['with'])}; without them "
+        f"{_in_words(by_both['without'])}"
+    )
+    return replace(
+        finding,
+        notes=(*finding.notes, note),
+        details={**finding.details, "persuasion": facts},
+    )
+
+
+def _on_outcome(finding: Finding) -> dict[str, JSON]:
+    """Return the verdict that the pairs on the outcome of *finding* come to by themselves, and the
+    effect that decides it.
+    """
+    decider = deciding_pair([pair for pair in finding.pairs if pair.metric == finding.outcome])
+    verdict, reason = verdict_by(decider)
+    facts: dict[str, JSON] = {"verdict": str(verdict), "reason": None, "effect": None}
+    if reason is not None:
+        facts["reason"] = str(reason)
+    if decider is not None and not math.isnan(decider.effect):
+        facts["effect"] = decider.effect
+    return facts
+
+
+def _in_words(facts: dict[str, JSON]) -> str:
+    """Return ``INCONCLUSIVE (PRECISION; d −0.31)``."""
+    beside = []
+    if facts["reason"]:
+        beside.append(str(facts["reason"]))
+    effect = facts["effect"]
+    if isinstance(effect, float):
+        beside.append(f"d {effect_size(effect)}")
+    if beside:
+        return f"{facts['verdict']} ({'; '.join(beside)})"
+    return str(facts["verdict"])
+
+
+def _persuaded(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return where *frame* has trials that were declined at first and answered after a strategy."""
+    if "status" not in frame.columns:
+        return _true(frame, "status")
+    return (frame["status"] == Status.ANSWERED.value) & _true(frame, REFUSED_FIRST)
+
+
 def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
     """Yield what a finding by *columns* notes: how many were answered only after which strategy,
     and how many replies carry a disclaimer, by group.
@@ -44,7 +114,7 @@ def remarks(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
     if "status" not in frame.columns:
         return
     answered = frame["status"] == Status.ANSWERED.value
-    persuaded = answered & _true(frame, REFUSED_FIRST)
+    persuaded = _persuaded(frame)
     strategies = frame.get("strategy")
     empty = _true(frame, EMPTY_FIRST)
     disclaims = answered & _true(frame, DISCLAIMS)

@@ -18,7 +18,10 @@ from pytest_fairness.runs.money import dollars
 from pytest_fairness.runs.store import RunStore
 from pytest_fairness.words import count
 
-_EVERY = {True: 0.1, False: 15.0}
+#: Seconds between two states in a terminal, and two lines elsewhere: at least 15, of a long session a
+#: tenth of what has passed, so that a log of hours has no hundreds of lines; at most five minutes,
+#: since some CI ends a job that is silent for ten.
+_IN_TERMINAL, _LEAST, _PART, _MOST = 0.1, 15.0, 0.1, 300.0
 #: The decision of a look after which nothing more is asked.
 STOP = "stop"
 
@@ -144,7 +147,11 @@ class Progress:
 
     def _write_if_due(self) -> None:
         """Write the state, unless it was written just now or nobody can read it."""
-        if not self._broken and self._clock() - self._written >= _EVERY[self._terminal]:
+        now = self._clock()
+        pause = _IN_TERMINAL
+        if not self._terminal:
+            pause = min(_MOST, max(_LEAST, _PART * (now - self._started)))
+        if not self._broken and now - self._written >= pause:
             self._write(last=False)
 
     def _write(self, *, last: bool) -> None:

@@ -385,6 +385,14 @@ def log_conclusions(
     )
 
 
+def stands_by_class(run: Path) -> bool:
+    """Return whether the end of the session of *run* shows its verdicts by class and test."""
+    from pytest_fairness.reports.findings_json import read_results
+    from pytest_fairness.reports.heat_maps import verdict_words_by_class
+
+    return verdict_words_by_class(read_results(run)) is not None
+
+
 def compared_with(context: RunContext, run: Path) -> Path | None:
     """Return where the findings lie that those of *run* are compared with; None where that is the
     run itself, resumed.

@@ -37,7 +37,7 @@ from pytest_fairness.pytest_layer.item_context import ItemContexts
 from pytest_fairness.pytest_layer.ledger import Ledger
 from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.reading_turns import SELF
-from pytest_fairness.pytest_layer.session_end import SessionEnd
+from pytest_fairness.pytest_layer.session_end import SessionEnd, fold
 from pytest_fairness.pytest_layer.session_scorers import SessionScorers
 from pytest_fairness.pytest_layer.staged_trials import STAGED, unheard, unjudged_on
 from pytest_fairness.pytest_layer.systems import Systems
@@ -47,11 +47,14 @@ from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import reading_until, running_test
 from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.store import RunStore, open_store
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.pytest_layer.plans import Planned
 
+#: Lines that a session with fairness tests starts with; -v shows all.
+_MOST_ANNOUNCED = 12
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
 _ANALYSED: pytest.StashKey[set[str]] = pytest.StashKey()
 _LET_IT_JUDGE = (
@@ -177,7 +180,7 @@ class FairnessSession:
             reader=self._reader,
         )
         expired = [one_line(f"fairness: {justification}") for justification in self.scorers.expired]
-        self._announced = [size, *filter(None, choice), *more, *expired]
+        self._announced = [size, *filter(None, choice), *expired, *more]
         facts = {
             "planned": sorted(planned),
             "asked": unfinished.asked(planned, self.grids),
@@ -229,7 +232,11 @@ class FairnessSession:
         quiet = self.worker is not None or self.config.option.verbose < 0
         if quiet or not self.ledger.collected:
             return []
-        return self._announced
+        more = len(self._announced) - _MOST_ANNOUNCED
+        if more <= 0 or self.config.option.verbose > 0:
+            return self._announced
+        rest = f"fairness: … and {count(more, 'more remark')} on designs, which -v shows"
+        return [*self._announced[:_MOST_ANNOUNCED], rest]
 
     # ------------------------------------------------------------ the run
 
@@ -499,6 +506,7 @@ class FairnessSession:
             store = self.context.store
             if self.worker is None:
                 self._write_reports(exitstatus)
+                self._fold()
             store.close()
             self._notify()
         except (FairnessError, OSError) as error:
@@ -523,6 +531,12 @@ class FairnessSession:
             raise removed(controller.folder)
         if controller.trouble is not None:
             raise StoreError(controller.trouble)
+
+    def _fold(self) -> None:
+        """Let a session whose verdicts stand by class and test repeat none of them before."""
+        terminal: Any = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None and reporting.stands_by_class(self.context.store.directory):
+            fold(terminal, self.config.option)
 
     def _write_reports(self, exitstatus: int) -> None:
         """Write the reports of the run, and those for the job that it runs in."""

@@ -25,6 +25,7 @@ from pytest_fairness.reports.audit_sections import (
 from pytest_fairness.reports.changes import REGRESSIONS, Change, FindingChange, counted
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, RunResults
+from pytest_fairness.reports.heat_maps import verdict_words_by_class, verdicts_by_class
 from pytest_fairness.reports.overview import (
     by_verdict,
     counted_findings,
@@ -65,6 +66,8 @@ MOST_MISSING = 10
 #: counts them by class and tier.
 MOST_QUIET = 20
 MANY = 30
+#: Findings of each verdict at the end of a session that shows its verdicts by class and test.
+_MOST_BESIDE = {Verdict.FAIL: 10, Verdict.FLAG: 5, Verdict.INCONCLUSIVE: 3, Verdict.PASS: 3}
 #: Characters of a sentence or a message, and of the name of a test.
 _SENTENCE, _NAME = 500, 200
 #: Scopes of a baseline that are named, and what the gate calls the one of all personas.
@@ -96,7 +99,7 @@ def statement(results: RunResults, at: int, *marks: str) -> Section:
     return Section(
         heading="",
         id=results.ids[at],
-        about=shortened(results.test_of(at), _NAME),
+        about=shortened(results.label_of(at), _NAME),
         verdict=finding.verdict,
         reason=finding.reason,
         sentence=shortened(
@@ -195,6 +198,9 @@ def pull_request_page(
     sections = []
     if changes is not None:
         sections.append(_changes_section(changes, since, most))
+    by_class = verdicts_by_class(results)
+    if by_class is not None:
+        sections.append(Section(heading="", parts=(by_class,)))
     if results.findings:
         sections.append(Section(heading="", parts=(_worst_findings(results, most),)))
     sections += _failure_sections(results, most)
@@ -219,6 +225,9 @@ def _outcome(results: RunResults) -> str:
         reasons.append(f"{words.count(failed, 'test')} of {len(results.items):,} failed")
     if results.missing:
         reasons.append(f"{words.count(len(results.missing), 'test')} never finished")
+    undecided = results.counts[Verdict.INCONCLUSIVE]
+    if reasons and undecided:
+        reasons.append(f"{undecided:,} of {len(results.findings):,} undecided")
     return ", ".join(reasons) or _not_failed(results)
 
 
@@ -490,8 +499,14 @@ def session_parts(
     that is rare.
     """
     parts: list[Part] = [_headline(results), Facts(rows=tuple(_breakdown(results)))]
+    by_class = verdict_words_by_class(results)
+    if by_class is not None:
+        parts.append(by_class)
     for verdict in results.counts:
-        parts += _of_verdict(results, verdict)
+        most = _MOST_BESIDE[verdict]
+        if by_class is None:
+            most = _most_of(results, verdict)
+        parts += _of_verdict(results, verdict, most)
     parts += [Notes(items=tuple(_unjudged(results)))]
     if entries := results.mitigations:
         parts.append(Facts(rows=(("mitigations", answered(results, entries)),)))
@@ -544,14 +559,21 @@ def _breakdown(results: RunResults) -> Iterator[tuple[str, str]]:
             yield title, by_verdict(counted_of_key)
 
 
-def _of_verdict(results: RunResults, verdict: Verdict) -> Iterator[Part]:
-    """Yield the findings of one *verdict*: of an alarm all, else the first few."""
+def _most_of(results: RunResults, verdict: Verdict) -> int:
+    """Return how many findings of one *verdict* are shown: of an alarm all, else the first few."""
+    if verdict in ALARMS:
+        return results.counts[verdict]
+    return MOST_QUIET
+
+
+def _of_verdict(results: RunResults, verdict: Verdict, most: int) -> Iterator[Part]:
+    """Yield the first findings of one *verdict*, at most so many."""
     findings = results.findings
     several = len({finding.model_endpoint for finding in findings} - {None}) > 1
     places = [at for at, finding in enumerate(findings) if finding.verdict is verdict]
-    shown = places
-    if verdict not in ALARMS:
-        shown = places[:MOST_QUIET]
+    if len(places) > most:
+        places = [at for at in results.order if findings[at].verdict is verdict]
+    shown = places[:most]
     more = ""
     if len(places) > len(shown):
         more = f"… and {len(places) - len(shown)} more {verdict}, in the report"
@@ -572,7 +594,7 @@ def session_statement(results: RunResults, at: int, *, several: bool) -> Section
         judged_in = marks.pop(0)
     if several:
         marks = list(dict.fromkeys(filter(None, [finding.model_endpoint, *marks])))
-    about = results.test_of(at)
+    about = results.label_of(at)
     sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
     notes: list[str] = []
     if finding.verdict is not Verdict.PASS:

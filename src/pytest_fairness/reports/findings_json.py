@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ NAME = "findings.json"
 #: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
 SCHEMA = 2
 _READ = (1, SCHEMA)
+#: The id of an item of a test that asks about several classes, ``BIAS-HIRE-005``: test and number.
+NUMBERED = re.compile(r"([A-Z][A-Z0-9_-]*)-(\d+)")
 #: What the summary counts findings by: fields of a finding.
 BREAKDOWN = ("test_module", "protected_class", "tier", "model_endpoint")
 #: What stands there for a finding that has none.
@@ -282,6 +285,16 @@ class RunResults:
         account.
         """
         return self.maker_of(at).nodeid or self.findings[at].test_id
+
+    def label_of(self, at: int) -> str:
+        """The test that made the finding at a place, behind the id that it has of its own:
+        ``BIAS-HIRE-005 · test_hiring.py::test_invitation``.
+        """
+        test = self.test_of(at)
+        identity = self.findings[at].test_id
+        if NUMBERED.fullmatch(identity):
+            return f"{identity} · {test}"
+        return test
 
     def place_of(self, at: int) -> tuple[str, int]:
         """The test that made the finding at a place, and the how-manieth of its findings it is: as

@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,9 +138,14 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
     """Return whether the session failed, passed, left findings undecided or judged nothing, and why
     in a few words.
     """
+    undecided = results.counts[Verdict.INCONCLUSIVE]
+    open_ = []
+    if undecided:
+        total = words.count(len(results.findings), "finding")
+        open_ = [f"{undecided:,} of {total} decide nothing."]
     why = _why_failed(results)
     if why:
-        return SessionVerdict("failed", "The session failed", why)
+        return SessionVerdict("failed", "The session failed", " ".join([why, *open_]))
     total = words.count(len(results.items), "fairness test")
     sentences = [f"None of {total} failed."]
     unjudged = len(unjudged_tests(results))
@@ -155,12 +160,7 @@ def verdict_on_session(results: RunResults) -> SessionVerdict:
         )
     if nothing := nothing_judged(results):
         return SessionVerdict("nothing", f"{nothing[0].upper()}{nothing[1:]}", " ".join(sentences))
-    undecided = results.counts[Verdict.INCONCLUSIVE]
-    if undecided:
-        sentences.insert(
-            1,
-            f"{undecided:,} of {words.count(len(results.findings), 'finding')} decide nothing.",
-        )
+    sentences[1:1] = open_
     if not undecided and not unjudged:
         return SessionVerdict("passed", "The session passed", " ".join(sentences))
     accepted = results.counts[Verdict.FLAG] + results.counts[Verdict.FAIL]
@@ -314,28 +314,34 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
             "Until": lambda at: _until(results.findings[at], today),
         }
         parts += _table("Differences that somebody has to answer for", open_, columns)
-    undecided = []
-    often: Counter[Reason | None] = Counter()
-    for at in results.order:
-        if results.findings[at].verdict is Verdict.INCONCLUSIVE:
-            undecided.append(at)
-            often[results.findings[at].reason] += 1
-    undecided.sort(
-        key=lambda at: (-often[results.findings[at].reason], str(results.findings[at].reason))
-    )
-    if undecided:
+    if undecided := _undecided_by_reason(results):
         columns = {
-            "Why": lambda at: _undecided_because(results.findings[at].reason),
-            "Finding": lambda at: Entry(
-                words=formatting.headline(results.findings[at]), link=results.ids[at]
+            "Why": lambda row: row[0],
+            "How many": lambda row: words.count(len(row[1]), "finding"),
+            "The first": lambda row: Entry(
+                words=formatting.headline(results.findings[row[1][0]]),
+                link=results.ids[row[1][0]],
             ),
-            "What would decide it": lambda at: shortened(_needs(results.findings[at]), 200),
         }
-        counted = ", ".join(f"{n:,} {_undecided_because(reason)}" for reason, n in often.items())
-        parts += _table(f"INCONCLUSIVE, by reason: {counted}", undecided, columns)
+        caption = (
+            "INCONCLUSIVE, by reason; what would decide each stands beside it, among all findings"
+        )
+        parts += _table(caption, undecided, columns)
     if parts:
         return Section(heading="What needs a decision", id="decisions", parts=tuple(parts))
     return None
+
+
+def _undecided_by_reason(results: RunResults) -> list[tuple[str, list[int]]]:
+    """Return why findings are INCONCLUSIVE, and the places of those that are, the most frequent
+    reason first.
+    """
+    places: dict[str, list[int]] = defaultdict(list)
+    for at in results.order:
+        finding = results.findings[at]
+        if finding.verdict is Verdict.INCONCLUSIVE:
+            places[_undecided_because(finding.reason)].append(at)
+    return sorted(places.items(), key=lambda row: (-len(row[1]), row[0]))
 
 
 def _open_alarms(results: RunResults) -> list[int]:
@@ -393,6 +399,13 @@ def _until(finding: Finding, today: datetime.date | None) -> Entry:
     return Entry(words=str(end), marks=marks)
 
 
+def _way_out(finding: Finding) -> tuple[str, ...]:
+    """Return what would decide *finding*, where it is INCONCLUSIVE."""
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        return (shortened(_needs(finding), 200),)
+    return ()
+
+
 def _needs(finding: Finding) -> str:
     pair = deciding_pair(finding.pairs)
     if pair is not None and pair.needs:
@@ -416,6 +429,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
             "Finding": lambda at: Entry(
                 words=formatting.headline(results.findings[at]),
                 link=cards.get(at, ""),
+                small=_way_out(results.findings[at]),
             ),
             "Worse off": lambda at: shortened(
                 formatting.worse_off(results.findings[at]) or words.NOTHING, 40
@@ -428,7 +442,7 @@ def findings_section(results: RunResults, _: Path) -> Section:
                 words=shortened(results.findings[at].model_endpoint or words.NOTHING, 60),
                 marks=_marks(results, at),
             ),
-            "Test": lambda at: shortened(results.test_of(at).partition("::")[2], 60),
+            "Test": lambda at: _test(results, at),
         }
         if any(map(formatting.session_line, results.findings)):
             # Else it changes nothing, and takes the room of a word.
@@ -448,6 +462,15 @@ def findings_section(results: RunResults, _: Path) -> Section:
         if false_alarm := formatting.false_alarm_line(results.session, always=True):
             parts.append(false_alarm)
     return Section(heading="Findings", id="findings", parts=tuple(parts))
+
+
+def _test(results: RunResults, at: int) -> Entry:
+    """Return the name of the test that made the finding, under the id that it has of its own."""
+    name = shortened(results.test_of(at).partition("::")[2], 60)
+    identity, between, _ = results.label_of(at).partition(" · ")
+    if between:
+        return Entry(words=identity, small=(name,))
+    return Entry(words=name)
 
 
 def _marks(results: RunResults, at: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pytest_fairness.reports.audit_sections import counts_section, mitigations_s
 from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.heat_maps import heat_section
+from pytest_fairness.reports.heat_maps import class_section, heat_section
 from pytest_fairness.reports.judged_tables import JudgedTable, JudgedTables, Replies
 from pytest_fairness.reports.overview import (
     MOST_CARDS,
@@ -129,6 +129,7 @@ def unreadable(run_dir: Path) -> tuple[Banner, ...]:
 #: The sections of the report before the findings' cards, and after them.
 BEFORE: tuple[Builder, ...] = (
     outcome_section,
+    class_section,
     decision_section,
     mitigations_section,
     findings_section,

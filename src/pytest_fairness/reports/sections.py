@@ -302,13 +302,41 @@ def read_pages(run_dir: Path) -> dict[str, Page]:
 
 
 def read_sections(run_dir: Path) -> tuple[Section, ...]:
-    """The sections that suites handed in, those of one suite together. Raises as
-    :func:`read_pages`.
+    """The sections that suites handed in, those of one suite together, and those of one id as one.
+    Raises as :func:`read_pages`.
     """
     sections: list[Section] = []
+    places: dict[str, int] = {}
     for path in sorted(run_dir.glob(f"*{SECTIONS_SUFFIX}")):
-        sections += _read(path, tuple[Section, ...])
+        for section in _read(path, tuple[Section, ...]):
+            place = places.setdefault(section.id or str(len(sections)), len(sections))
+            if place == len(sections):
+                sections.append(section)
+            else:
+                sections[place] = _joined(sections[place], section)
     return tuple(sections)
+
+
+def _joined(section: Section, more: Section) -> Section:
+    """Return *section* with the parts of *more*: rows of a table under the same caption and head
+    stand below each other.
+    """
+    parts = list(section.parts)
+    for part in more.parts:
+        if not parts:
+            parts.append(part)
+        else:
+            parts += _one_table(parts.pop(), part)
+    return msgspec.structs.replace(section, parts=tuple(parts))
+
+
+def _one_table(part: Part, after: Part) -> tuple[Part, ...]:
+    """Return a *part* and the one *after* it: as one table, where that goes on with its rows."""
+    if not isinstance(part, Table) or not isinstance(after, Table):
+        return part, after
+    if (part.caption, part.head) != (after.caption, after.head):
+        return part, after
+    return (msgspec.structs.replace(part, rows=(*part.rows, *after.rows)),)
 
 
 def _read(path: Path, kind: type[T]) -> T:

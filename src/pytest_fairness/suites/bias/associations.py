@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.reports import Columns, Section, table
+from pytest_fairness.reports import Section, Table
 from pytest_fairness.scorers import plain
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ _NUMBER = re.compile(r"\W*([1-6])\W*")
 #: Words that a table of the report lists.
 _MOST_WORDS = 12
 _SURE = 0.05
+_CAPTION = (
+    "Words that one group's texts have surely more often, by the share of texts that have them "
+    "(chi-square, Benjamini–Hochberg)"
+)
+_HEAD = ("test", "class", "word", "more in", "than in", "d", "q")
 
 
 def rank_of_choice(reply: str) -> str | None:
@@ -65,33 +70,27 @@ def detail_of_choice(reply: str, template: str) -> str | None:
 
 
 def words_section(item: str, protected_class: str, words: pd.DataFrame) -> Section:
-    """Return the surest of *words*, as ``analyze_words`` gives them, for an item."""
+    """Return the surest of *words*, as ``analyze_words`` gives them, for an *item*; the words of all
+    items stand in one section of the report.
+    """
     sure = words[words["q_value"] < _SURE].head(_MOST_WORDS)
-    rows = sure.to_dict("records")
-    columns: Columns = {
-        "word": lambda row: str(row["word"]),
-        "more in": lambda row: _groups(row)[0],
-        "than in": lambda row: _groups(row)[1],
-        "d": lambda row: f"{abs(row['effect']):.2f}",
-        "q": lambda row: f"{row['q_value']:.3f}",
-    }
-    caption = (
-        f"Words by {protected_class}, the share of texts that have them (chi-square, "
-        "Benjamini–Hochberg)"
-    )
+    rows = [_row_of_word(item, protected_class, row) for row in sure.to_dict("records")]
     if not rows:
-        caption = (
-            f"Words by {protected_class}: none is surely more frequent in one group's texts "
-            f"({len(words)} tried)"
-        )
+        rows = [(item, protected_class, f"none of {len(words)}", "", "", "", "")]
     return Section(
-        id=f"words-{item}",
-        heading=f"Words: {item}",
-        parts=(table(caption, rows, columns, words=("word", "more in", "than in")),),
+        id="words",
+        heading="Words by protected class",
+        parts=(Table(caption=_CAPTION, head=_HEAD, rows=tuple(rows), words=_HEAD[:5]),),
     )
 
 
-def _groups(row: Mapping[str, Any]) -> tuple[str, str]:
+def _row_of_word(item: str, protected_class: str, row: Mapping[Any, Any]) -> tuple[str, ...]:
+    more, less = _groups(row)
+    effect = f"{abs(row['effect']):.2f}"
+    return (item, protected_class, str(row["word"]), more, less, effect, f"{row['q_value']:.3f}")
+
+
+def _groups(row: Mapping[Any, Any]) -> tuple[str, str]:
     """Return the group whose texts have the word more often, and the other."""
     groups = (str(row["group_1"]), str(row["group_2"]))
     if row["effect"] > 0:
