@@ -483,8 +483,11 @@ def _judged_once(
     analyze = analysis.analysis_called(name)
     given = dict(arguments)
     if name in _OF_COUNTS:
-        columns = ("frame", "outcome", "by", "cluster", "block")
-        given["frame"] = countable(*(given[column] for column in columns))
+        table, outcome, by, cluster, block = (
+            given[name] for name in ("frame", "outcome", "by", "cluster", "block")
+        )
+        within = (given.get("each"),)
+        given["frame"] = countable(table, outcome, by, cluster, block, within=within)
     else:
         given["frame"] = as_rows(given["frame"])
     outcome = None

@@ -136,6 +136,14 @@ def unknown(what: str, wrong: str, candidates: Iterable[str]) -> str:
     return f"unknown {what} {wrong!r}{hint}"
 
 
+def of_trials(each: object) -> str:
+    """Return why trials are not compared within *each* value of a column."""
+    return (
+        f"each={each!r} judges a table of decisions as it is; trials that are asked for have their "
+        "classes in by=[…]"
+    )
+
+
 def refuse_twice(where: str, items: Iterable[str]) -> None:
     """Raise UsageError for the first of *items* that stands twice; *where* is what the message
     begins with.

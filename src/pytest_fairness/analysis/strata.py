@@ -68,7 +68,10 @@ def analyze_within(
         columns = (within,)
     classes = as_columns(by)
     _check(columns, (*classes, outcome, cluster, block), bins)
-    frame = _table(table, outcome, (*classes, *columns), cluster, block)
+    frame = countable(
+        table, outcome, classes, cluster, block, within=(*columns, arguments.get("each"))
+    )
+    frame = _with_columns(frame, table, columns)
     for column in columns:
         _refuse_missing(frame, column)
     given = {**arguments, "cluster": cluster, "alpha": alpha / 2}
@@ -113,15 +116,8 @@ def _check(columns: Sequence[str], compared: Sequence[object], bins: int) -> Non
         raise UsageError(f"bins={bins!r}: give a number from 2 to {_MOST_BINS}")
 
 
-def _table(
-    table: Any,
-    outcome: str | Callable[..., Any],
-    columns: Sequence[str],
-    cluster: str | None,
-    block: str | None,
-) -> pd.DataFrame:
-    """Return *table* as pandas has it, as counts where it is reduced."""
-    counted: Any = countable(table, outcome, columns, cluster, block)
+def _with_columns(counted: Any, table: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return *table* as it is *counted*; as rows where that lacks one of the *columns*."""
     frame = require_frame(counted)
     for column in columns:
         if column not in frame.columns:  # counts that were made without the strata

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pytest_fairness.design.grid import Grid
-from pytest_fairness.errors import did_you_mean
+from pytest_fairness.errors import did_you_mean, of_trials
 from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
@@ -433,6 +433,8 @@ class _Design:
                 why = self._of_columns(name, value, whole=call.frame == "whole")
             elif name == "reference" and value is not None:
                 why = self._of_reference(value, arguments.get("by"))
+            elif name == "each" and value is not None:
+                why = of_trials(value)
             if why is not None:
                 return why
         return None
