@@ -136,11 +136,11 @@ def unknown(what: str, wrong: str, candidates: Iterable[str]) -> str:
     return f"unknown {what} {wrong!r}{hint}"
 
 
-def of_trials(each: object) -> str:
-    """Return why trials are not compared within *each* value of a column."""
+def of_trials(argument: str, value: object) -> str:
+    """Return why an *argument* that is about tables of decisions has no *value* for trials."""
     return (
-        f"each={each!r} judges a table of decisions as it is; trials that are asked for have their "
-        "classes in by=[…]"
+        f"{argument}={value!r} judges a table of decisions as it is; trials that are asked for have "
+        "their classes in by=[…], and their contexts in block="
     )
 
 

@@ -100,6 +100,8 @@ from pytest_fairness.words import enumerated, p_equals
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Quantile bins of a column of numbers that is a stratum, unless it has as few values.
+BINS = 5
 MOST_BLOCK_EFFECTS = 2_000
 """Effects within blocks that a finding carries; those of the pairs with the smallest p first."""
 
@@ -112,6 +114,8 @@ def analyze_disparity(
     cluster: str | None = "name",
     block: str | None = "template",
     each: str | None = None,
+    within: str | Sequence[str] | None = None,
+    bins: int = BINS,
     kind: str = "auto",
     alpha: float = 0.05,
     correction: str = "bonferroni",
@@ -142,6 +146,9 @@ def analyze_disparity(
         each: a column, as that of the firm: the groups are compared within each of its values by
             itself, all as one family. The finding has a pair, and in ``details["each"]`` a row, for
             each; ``correction="fdr_bh"`` bounds the share of false ones among those that differ.
+        within, bins: columns in which people may legitimately differ, in strata of which the
+            assertion compares a second time, as ``analyze_within`` does, and reports both; here
+            that is ``analyze_within``.
         kind: ``numeric``, ``ordinal``, ``narrative``, ``binary``, ``categorical``, ``refusal``, or
             ``auto``.
         alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs and
@@ -165,7 +172,7 @@ def analyze_disparity(
     """
     columns = as_columns(by)
     check_level(alpha, correction)
-    _check_one_question(outcome, each, _look)
+    _check_one_question(outcome, each, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
     frame, reading = _read_table(
         countable(frame, outcome, columns, cluster, block, within=(each,)),
@@ -322,15 +329,24 @@ def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"by_block": surest, "by_block_left_out": len(blocks) - len(surest)}
 
 
-def _check_one_question(outcome: object, each: object, look: Look | None) -> None:
-    """Raise UsageError for several outcomes, and for parts of trials that are asked in looks."""
+def _check_one_question(
+    outcome: object, each: object, strata: tuple[object, int], look: Look | None
+) -> None:
+    """Raise UsageError for several outcomes, for strata beside the plain figure, and for parts of
+    trials that are asked in looks.
+    """
     if isinstance(outcome, Sequence) and not isinstance(outcome, str):
         raise UsageError(
             f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
             "reply; analyze_outcomes compares several"
         )
     if each is not None and look is not None:
-        raise UsageError(of_trials(each))
+        raise UsageError(of_trials("each", each))
+    within, bins = strata
+    if within is not None:
+        raise UsageError(f"within={within!r}: analyze_within gives both findings")
+    if bins != BINS:
+        raise UsageError(f"bins={bins!r} is about the strata of within=, which is not given")
 
 
 def _check_least_difference(min_raw_diff: float | None, min_raw_ratio: float | None) -> None:

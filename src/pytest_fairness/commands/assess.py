@@ -156,9 +156,8 @@ def _check_truth(arguments: argparse.Namespace) -> None:
 
 def _check_within(arguments: argparse.Namespace) -> None:
     """Raise UsageError where --within is given with what does not go with it."""
-    for option in ("four_fifths", "as_test"):
-        if arguments.within and getattr(arguments, option):
-            raise UsageError(f"--{option.replace('_', '-')} and --within do not go together")
+    if arguments.within and arguments.four_fifths:
+        raise UsageError("--four-fifths and --within do not go together")
 
 
 def _check_each(arguments: argparse.Namespace) -> None:
@@ -412,6 +411,8 @@ def _test_text(
     if is_parquet(str(arguments.table)):
         reader = "pd.read_parquet(FILE)"
     words = [f"{name}={_literal(value)}" for name, value in given.items()]
+    if arguments.within:
+        words.append(f"within={arguments.within!r}")
     words.insert(1, "by=by")
     return _TEST.format_map(
         {

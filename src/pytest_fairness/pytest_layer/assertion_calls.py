@@ -40,6 +40,8 @@ FRAME = "trials"
 #: Arguments of the calls that are looked at, by what they name.
 _OUTCOMES = frozenset({"outcome", "score"})
 _COLUMNS = frozenset({"by", "cluster", "block", "persona", "categories", "warnings"})
+#: Arguments that are about tables of decisions.
+_OF_TABLES = frozenset({"each", "within"})
 #: Analyses whose ``by`` names a class and no column.
 _OF_CHOICES = frozenset(
     {"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"}
@@ -433,8 +435,8 @@ class _Design:
                 why = self._of_columns(name, value, whole=call.frame == "whole")
             elif name == "reference" and value is not None:
                 why = self._of_reference(value, arguments.get("by"))
-            elif name == "each" and value is not None:
-                why = of_trials(value)
+            elif name in _OF_TABLES and value is not None:
+                why = of_trials(name, value)
             if why is not None:
                 return why
         return None
