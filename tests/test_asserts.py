@@ -154,6 +154,7 @@ def test_every_argument_reaches_the_analysis(
 
     monkeypatch.setattr(import_module(function.__module__), analysis, record)
     given: dict[str, Any] = {name: object() for name in parameters(assertion)}
+    given |= {"within": None} if "within" in given else {}  # with strata there are two analyses
     given["frame"] = pd.DataFrame({"score": [1.0, 2.0]})
     given |= {"outcome": "score", "scorers": None} if "outcome" in given else {}
     getattr(pytest_fairness, assertion)(**given)

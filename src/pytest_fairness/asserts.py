@@ -11,7 +11,7 @@ import functools
 import inspect
 import sys
 import warnings as python_warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
@@ -25,6 +25,7 @@ from pytest_fairness.errors import (
     StageUnfinished,
     StoreError,
     UsageError,
+    of_trials,
 )
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, Verdict
 from pytest_fairness.running_test import Assertion, Policy, TestContext, current_test
@@ -125,7 +126,8 @@ def assert_no_disparity(arguments: dict[str, Any]) -> Finding:
     ``fairness(room=True)`` has *room*. Returns the finding; raises FairnessFailure where the
     assertion does not hold and FrameError for a table of the wrong shape. A list of outcomes is one
     family: each is judged at alpha divided by their number and reported by itself; the worst
-    finding is returned, or raised.
+    finding is returned, or raised. So are the plain figure and that *within* strata, each at half of
+    alpha.
     """
     __tracebackhide__ = True
     test = current_test()
@@ -133,6 +135,8 @@ def assert_no_disparity(arguments: dict[str, Any]) -> Finding:
         arguments["room"] = True
     if isinstance(arguments["outcome"], (list, tuple)):
         return _assert_each(arguments)
+    if arguments["within"] is not None:
+        return _assert_within(arguments)
     return _assert("disparity", arguments)
 
 
@@ -297,22 +301,60 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     from pytest_fairness.analysis.several_outcomes import levels, shared_by
 
     outcomes = arguments["outcome"]
-    findings = list[Finding]()
-    failures = list[FairnessFailure]()
+    if arguments["within"] is not None:
+        raise UsageError("within= compares one outcome twice: assert each outcome by itself")
     every = levels(outcomes, arguments["alpha"], arguments)
     place = _place()
-    for outcome, level in every:
-        given = {**arguments, "outcome": outcome, "alpha": level}
+    return _worst(
+        functools.partial(
+            _assert,
+            "disparity",
+            {**arguments, "outcome": outcome, "alpha": level},
+            lambda finding: shared_by(finding, outcomes),
+            place=place,
+            share=1 / len(every),
+        )
+        for outcome, level in every
+    )
+
+
+def _assert_within(arguments: dict[str, Any]) -> Finding:
+    """Return the worse of the finding on a table as it is and that within strata, each judged at
+    half of the level; both are reported before one is raised.
+    """
+    __tracebackhide__ = True
+    from pytest_fairness.analysis.disparity import BINS
+    from pytest_fairness.analysis.strata import as_several, in_one_family, table_of_strata
+
+    test = current_test()
+    within = arguments["within"]
+    if test is not None and test.staged is not None:
+        raise UsageError(of_trials("within", within))
+    columns = as_several(within)
+    names = ("frame", "outcome", "by", "cluster", "block", "each")
+    table, outcome, by, cluster, block, each = map(arguments.__getitem__, names)
+    try:
+        frame = table_of_strata(table, outcome, by, columns, cluster, block, each)
+        given = {**arguments, "frame": frame, "alpha": arguments["alpha"] / 2}
+        plain, basis = _judged_once("disparity", {**given, "within": None, "bins": BINS})
+        stratified, basis_of_strata = _judged_once("strata", given)
+    except UsageError as error:
+        raise error.with_traceback(None) from None
+    findings = in_one_family(plain, stratified, columns)
+    concluded = zip(findings, (basis, basis_of_strata), strict=True)
+    return _worst(functools.partial(_concluded, *judged) for judged in concluded)
+
+
+def _worst(assertions: Iterable[Callable[[], Finding]]) -> Finding:
+    """Return the worst finding of several *assertions*, once all are made. Raises FairnessFailure
+    with the messages of all that do not hold.
+    """
+    __tracebackhide__ = True
+    findings = list[Finding]()
+    failures = list[FairnessFailure]()
+    for assertion in assertions:
         try:
-            findings.append(
-                _assert(
-                    "disparity",
-                    given,
-                    lambda finding: shared_by(finding, outcomes),
-                    place=place,
-                    share=1 / len(every),
-                )
-            )
+            findings.append(assertion())
         except FairnessFailure as failure:
             failures.append(failure)
     if failures:
@@ -358,6 +400,17 @@ def _assert(
     except UsageError as error:
         # From here on, so that Python and pytest show the call and not the inside of the analysis.
         raise error.with_traceback(None) from None
+    return _concluded(finding, basis, noted)
+
+
+def _concluded(
+    finding: Finding,
+    basis: _Basis,
+    noted: Callable[[Finding], Finding] = lambda finding: finding,
+) -> Finding:
+    """Return *finding*, recorded with its *basis* in the running test, *noted* and acted upon."""
+    __tracebackhide__ = True
+    test = current_test()
     finding = _with_reader(finding, basis)
     if test is not None:
         finding = _under_policy(finding, basis, test)
@@ -418,7 +471,7 @@ def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding
 #: Analyses of yes/no outcomes, whatever their table holds.
 _OF_DECISIONS = ("four_fifths",)
 #: Analyses that judge a table of counts.
-_OF_COUNTS = ("disparity", "four_fifths")
+_OF_COUNTS = ("disparity", "strata", "four_fifths")
 
 
 class _Basis(NamedTuple):
@@ -488,8 +541,11 @@ def _judged_once(
     analyze = analysis.analysis_called(name)
     given = dict(arguments)
     if name in _OF_COUNTS:
-        columns = ("frame", "outcome", "by", "cluster", "block")
-        given["frame"] = countable(*(given[column] for column in columns))
+        table, outcome, by, cluster, block = (
+            given[name] for name in ("frame", "outcome", "by", "cluster", "block")
+        )
+        within = (given.get("each"),)
+        given["frame"] = countable(table, outcome, by, cluster, block, within=within)
     else:
         given["frame"] = as_rows(given["frame"])
     outcome = None

@@ -136,6 +136,14 @@ def unknown(what: str, wrong: str, candidates: Iterable[str]) -> str:
     return f"unknown {what} {wrong!r}{hint}"
 
 
+def of_trials(argument: str, value: object) -> str:
+    """Return why an *argument* that is about tables of decisions has no *value* for trials."""
+    return (
+        f"{argument}={value!r} judges a table of decisions as it is; trials that are asked for have "
+        "their classes in by=[…], and their contexts in block="
+    )
+
+
 def refuse_twice(where: str, items: Iterable[str]) -> None:
     """Raise UsageError for the first of *items* that stands twice; *where* is what the message
     begins with.

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from pytest_fairness import Verdict, analyze_disparity, analyze_within, counts_of
+from pytest_fairness import (
+    FairnessFailure,
+    Finding,
+    Verdict,
+    analyze_disparity,
+    analyze_within,
+    assert_no_disparity,
+    counts_of,
+)
+from pytest_fairness.analysis.strata import _edges
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.statistics.arrays import every_row
+from pytest_fairness.statistics.arrays import ROWS, every_row
+from tests.support.sessions import run_pytest
 
 #: Admissions to six departments of Berkeley in 1973 (Bickel, Hammel and O'Connell 1975): men
 #: admitted and rejected, women admitted and rejected.
@@ -52,6 +64,11 @@ def people(seed: int, *, direct: float = 0.0, rows: int = 1_500) -> pd.DataFrame
     return pd.DataFrame(
         {"group": np.array(["a", "b"])[group], "income": income, "granted": granted}
     )
+
+
+def outside(*arguments: Any, **given: Any) -> Finding:
+    """Assert as outside of this session, whose findings those are not."""
+    return contextvars.Context().run(lambda: assert_no_disparity(*arguments, **given))
 
 
 def test_berkeley_by_hand() -> None:
@@ -108,6 +125,22 @@ def test_numbers_stand_in_bins_of_equally_many_rows() -> None:
         "bins" in note
         for note in analyze_within(admissions(), "admitted", "gender", **WITHIN)[1].notes
     )
+
+
+@pytest.mark.parametrize("bins", [2, 3, 5, 7])
+def test_edges_are_the_quantiles_of_the_rows(bins: int) -> None:
+    """Exactly those of numpy, from rows and from counts of them."""
+    rng = np.random.default_rng(bins)
+    for size in (11, 50, 1_001):
+        values = rng.normal(size=size).round(1)
+        expected = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)))
+        rows = pd.DataFrame({"income": values})
+        counts = rows.value_counts().rename(ROWS).reset_index()
+        for table in (rows, counts):
+            made = _edges(table, "income", bins)
+            assert made.cat.categories.right.tolist() == pytest.approx(expected[1:], abs=1e-6)
+            by_numpy = pd.cut(table["income"], list(expected), include_lowest=True, precision=6)
+            assert made.cat.codes.tolist() == by_numpy.cat.codes.tolist()
 
 
 def test_bins_of_counts_are_those_of_their_rows() -> None:
@@ -194,6 +227,63 @@ def test_who_decides_by_income_alone_passes_within_strata() -> None:
             red[direct] += within.verdict in (Verdict.FLAG, Verdict.FAIL)
     assert red[0.0] <= stats.binom.ppf(0.999, 25, 0.05)
     assert red[1.1] >= 23
+
+
+def test_the_assertion_gives_the_figures_of_the_analysis() -> None:
+    """By rows, counts and another engine; the worse of the two is raised, with both messages."""
+    table = people(5)
+    expected = analyze_within(table, "granted", "group", within="income", cluster=None)
+    counts = table.groupby(["group", "income", "granted"]).size().rename(ROWS).reset_index()
+    for given in (table, pl.from_pandas(table), counts):
+        with pytest.raises(FairnessFailure) as caught:
+            outside(given, "granted", "group", within="income", cluster=None)
+        assert caught.value.finding.verdict is expected[0].verdict
+        assert caught.value.finding.sentence == expected[0].sentence
+    with pytest.raises(FairnessFailure) as caught:
+        outside(people(5, direct=1.8), "granted", "group", within=["income"], cluster=None)
+    first, second = str(caught.value).split("Within strata of income: ")
+    assert first.startswith("FAIL: b is worse off than a on granted")
+    assert second.startswith("FAIL: b is worse off than a on granted")
+
+
+def test_the_worse_of_two_that_hold_is_returned() -> None:
+    fair = people(6).assign(granted=lambda table: np.arange(len(table)) % 2 == 0)
+    finding = outside(fair, "granted", "group", within="income", cluster=None)
+    assert finding.verdict is Verdict.PASS
+    assert any("share their level as one family" in note for note in finding.notes)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"outcome": ["granted", "income"], "within": "group"}, "assert each outcome by itself"),
+        ({"within": "group"}, "within='group' is compared"),
+        ({"within": "incme"}, "no column of the table"),
+        ({"within": []}, "within= is empty"),
+        ({"within": "income", "bins": 1}, "bins=1: give a number from 2 to 100"),
+        ({"bins": 4}, "bins=4 is about the strata of within="),
+    ],
+)
+def test_a_mistake_of_the_assertion_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises((FrameError, UsageError)) as error:
+        outside(people(1), **{"outcome": "granted", "by": "group", "cluster": None, **given})
+    assert message in str(error.value)
+    with pytest.raises(UsageError, match="analyze_within gives both"):
+        analyze_disparity(people(1), "granted", "group", within="income", cluster=None)
+
+
+def test_the_test_that_assess_writes_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    people(7).to_csv("people.csv", index=False)
+    options = ["--outcome", "granted", "--by", "group", "--within", "income", "--json"]
+    assert main(["assess", "people.csv", *options, "--as-test", "test_granted.py"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert run_pytest(tmp_path, "-p", "no:cacheprovider", "test_granted.py").ret == 1
+    (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
+    judged = json.loads((run / "findings.json").read_text("utf-8"))["findings"]
+    assert [finding["sentence"] for finding in judged] == [made["sentence"] for made in shown]
 
 
 def test_on_the_command_line(

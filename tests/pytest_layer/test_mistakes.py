@@ -50,6 +50,8 @@ BEFORE = {
     f'assert_four_fifths(trials, outcome="decison", {RACE})': "did you mean 'decision'?",
     f'assert_four_fifths(trials, outcome="decision", {RACE}, reference="whit")': "did you mean 'white'?",
     f'assert_four_fifths(trials, "decision", {RACE}, favorable="yes")': "did you mean 'favourable'?",
+    f'assert_no_disparity(trials, outcome="sentiment", {RACE}, each="role")': "each='role' judges a table of decisions",
+    f'assert_no_disparity(trials, outcome="sentiment", {RACE}, within=["role"])': "within=['role'] judges a table",
     f'assert_equivalent(trials, outcome="sentiment", {RACE})': "missing a required argument: 'margin'",
     f'assert_equivalent(trials, outcome="sentiments", {RACE}, margin=1)': "did you mean 'sentiment'?",
     'assert_baseline(trials, score="leter_score")': "did you mean 'letter_score'?",

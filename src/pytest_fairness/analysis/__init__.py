@@ -31,6 +31,7 @@ __all__ = [
 #: test module is collected.
 _ANALYSES = {
     "disparity": "analyze_disparity",
+    "strata": "analyze_strata",
     "four_fifths": "analyze_four_fifths",
     "preference": "analyze_preference",
     "equivalence": "analyze_equivalence",

@@ -124,9 +124,11 @@ def countable(
     cluster: str | None,
     block: str | None,
     truth: str | None = None,
+    within: str | Sequence[str | None] = (),
 ) -> Any:
-    """Return *table* as pandas has it: the counts of *outcome*, by *truth* where it is given, of a
-    column of another engine, a file or a reduction; a table of pandas as it is.
+    """Return *table* as pandas has it: the counts of *outcome*, by *truth* where it is given, and
+    by the columns *within* which it is compared, of a column of another engine, a file or a
+    reduction; a table of pandas as it is.
     """
     import pandas as pd
 
@@ -140,14 +142,16 @@ def countable(
     columns = _columns(source)
     if block == DEFAULT_BLOCK and block not in columns:
         block = None
+    strata = [column for column in _several(within) if column is not None]
+    given: dict[str, Any] = {"cluster": cluster, "block": block, "truth": truth, "within": strata}
     if ROWS in columns:
-        return counts_of(table, outcome, by, cluster=cluster, block=block, truth=truth).table
+        return counts_of(table, outcome, by, **given).table
     trials = _OF_TRIALS & set(columns)
     if trials or not isinstance(outcome, str) or outcome not in columns:
         return as_rows(table)
     if _has_many_values(source, outcome):
         return as_rows(table)
-    return counts_of(table, outcome, by, cluster=cluster, block=block, truth=truth).table
+    return counts_of(table, outcome, by, **given).table
 
 
 def columns_of(path: str) -> list[str]:
@@ -205,7 +209,7 @@ def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:
     return every_row(frame), outcome
 
 
-def _several(columns: str | Sequence[str]) -> tuple[str, ...]:
+def _several(columns: str | Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(columns, str):
         return (columns,)
     return tuple(columns)

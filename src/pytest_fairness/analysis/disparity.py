@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,14 @@ from pytest_fairness.analysis.family import (
     unequal_refusals,
 )
 from pytest_fairness.analysis.looks import Look
+from pytest_fairness.analysis.parts import (
+    Part,
+    PartResults,
+    alone_in,
+    number_of,
+    parts_of,
+    two_groups_nowhere,
+)
 from pytest_fairness.analysis.persuasion import first_refusals, with_persuasion
 from pytest_fairness.analysis.policy import (
     CONTRARY,
@@ -49,7 +58,6 @@ from pytest_fairness.analysis.reading import (
     ScoredRows,
     as_columns,
     check_level,
-    groupings,
     nouns,
     read,
     reasons_by_group,
@@ -64,7 +72,7 @@ from pytest_fairness.analysis.sentences import (
     effect_with_interval,
     lost_words,
 )
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, of_trials
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -76,7 +84,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import ROWS, Bools, Ints, row_name
+from pytest_fairness.statistics.arrays import ROWS, Bools, Ints, Membership, row_name
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -93,6 +101,8 @@ from pytest_fairness.words import enumerated, p_equals
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Quantile bins of a column of numbers that is a stratum, unless it has as few values.
+BINS = 5
 MOST_BLOCK_EFFECTS = 2_000
 """Effects within blocks that a finding carries; those of the pairs with the smallest p first."""
 
@@ -104,6 +114,9 @@ def analyze_disparity(
     *,
     cluster: str | None = "name",
     block: str | None = "template",
+    each: str | None = None,
+    within: str | Sequence[str] | None = None,
+    bins: int = BINS,
     kind: str = "auto",
     alpha: float = 0.05,
     correction: str = "bonferroni",
@@ -131,10 +144,16 @@ def analyze_disparity(
             ``None`` if every row stands for itself.
         block: the column of the template or context; comparisons are made within it. ``None`` for
             one block.
+        each: a column, as that of the firm: the groups are compared within each of its values by
+            itself, all as one family. The finding has a pair, and in ``details["each"]`` a row, for
+            each; ``correction="fdr_bh"`` bounds the share of false ones among those that differ.
+        within, bins: columns in which people may legitimately differ, in strata of which the
+            assertion compares a second time, as ``analyze_within`` does, and reports both; here
+            that is ``analyze_within``.
         kind: ``numeric``, ``ordinal``, ``narrative``, ``binary``, ``categorical``, ``refusal``, or
             ``auto``.
         alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs and
-            metrics.
+            metrics; with *each*, ``fdr_bh`` over its values.
         min_raw_diff: a difference below this, in the outcome's unit, is never FLAG or FAIL.
         min_raw_ratio: nor is one where the smaller mean is at least this share of the larger.
         lower_is_worse: the direction of harm; by default the scorer's, or True.
@@ -152,17 +171,13 @@ def analyze_disparity(
             type, or there are fewer than two groups; the message names column and row.
         UsageError: an argument is out of range, or the outcome is unknown.
     """
-    if isinstance(outcome, Sequence) and not isinstance(outcome, str):
-        raise UsageError(
-            f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
-            "reply; analyze_outcomes compares several"
-        )
     again = partial(
         analyze_disparity,
         outcome=outcome,
         by=by,
         cluster=cluster,
         block=block,
+        each=each,
         kind=kind,
         alpha=alpha,
         correction=correction,
@@ -178,9 +193,10 @@ def analyze_disparity(
     )
     columns = as_columns(by)
     check_level(alpha, correction)
+    _check_one_question(outcome, each, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
     frame, reading = _read_table(
-        countable(frame, outcome, columns, cluster, block),
+        countable(frame, outcome, columns, cluster, block, within=(each,)),
         outcome,
         labels,
         kind=kind,
@@ -196,38 +212,41 @@ def analyze_disparity(
     rule = Rule(alpha=alpha, correction=correction)
     if _look is not None:
         rule = Rule(alpha=_look.red, correction=correction, look=_look)
-    every = []
-    for called, design in groupings(frame, columns, cluster, block):
-        rows = ScoredRows.of(design, reading, called, seed, rule.confidence)
-        every.append(_Grouping.of(rows, first_refusals(frame, design, rule.confidence)))
-    design = every[0].rows.design
+    parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+    every = _grouped(parts, columns, cluster, block, seed, rule.confidence)
     rule = replace(
         rule,
         min_raw_diff=min_raw_diff,
         min_raw_ratio=min_raw_ratio,
-        **nouns(frame, design),
+        parts=number_of(parts),
+        **nouns(frame, every[0].rows.design),
     )
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs, blocks = _judge(family, every, room=room)
     _check_intervals(pairs)
+    pairs += alone_in(parts, columns, reading.name)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     home = _home(every, decider)
     here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
     subject = replace(
         home.subject(rule, [pair for pair in here if pair.metric == reading.name]),
-        missing=reasons_by_group(frame, home.rows.design, home.rows.missing),
-        turning=_turning(frame, home.rows, decider),
+        missing=reasons_by_group(home.part.frame, home.rows.design, home.rows.missing),
+        turning=_turning(home.part.frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
     )
     alarms = sorted(
         (pair for pair in here if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
+    sentence = subject.sentence(verdict, reason, decider, alarms)
+    results = PartResults.of(parts, columns, pairs, reading.name)
+    sentence = results.sentence(verdict, decider, sentence)
     notes = [
         *_notes(every, reading, rule, subject.missing),
         *_of_pairs(pairs, reading),
         *Readers.of(home.rows).notes(),
+        *results.notes(rule),
     ]
     groups: list[GroupResult] = []
     omnibus: dict[str, JSON] = {}
@@ -241,7 +260,7 @@ def analyze_disparity(
         verdict=verdict,
         reason=reason,
         decider=decider,
-        sentence=subject.sentence(verdict, reason, decider, alarms),
+        sentence=sentence,
         by=", ".join(columns),
         groups=groups,
         tested=lambda pair: (
@@ -263,6 +282,7 @@ def analyze_disparity(
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
             "room": room,
+            **results.facts(),
             **labels_by(Readers.of(grouping.rows) for grouping in every),
             "omnibus": omnibus,
             **_rates(every),
@@ -285,6 +305,24 @@ def _read_table(
     return frame, read(frame, outcome, labels=labels, **given)
 
 
+def _grouped(
+    parts: Sequence[Part],
+    columns: tuple[str, ...],
+    cluster: str | None,
+    block: str | None,
+    seed: int,
+    confidence: float,
+) -> list[_Grouping]:
+    """Return each grouping of each of *parts*. Raises FrameError where there is none."""
+    every = []
+    for part in parts:
+        for by, design in part.groupings(columns, cluster, block):
+            every.append(_Grouping.of(part, design, by, seed, confidence))
+    if not every:
+        raise two_groups_nowhere(parts, columns)
+    return every
+
+
 def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
     """Return the grouping that *decider* is of, the first without one."""
     for grouping in every:
@@ -301,6 +339,26 @@ def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     if len(blocks) > MOST_BLOCK_EFFECTS:
         surest = sorted(blocks, key=lambda block: float(block["p_value"]))[:MOST_BLOCK_EFFECTS]
     return {"by_block": surest, "by_block_left_out": len(blocks) - len(surest)}
+
+
+def _check_one_question(
+    outcome: object, each: object, strata: tuple[object, int], look: Look | None
+) -> None:
+    """Raise UsageError for several outcomes, for strata beside the plain figure, and for parts of
+    trials that are asked in looks.
+    """
+    if isinstance(outcome, Sequence) and not isinstance(outcome, str):
+        raise UsageError(
+            f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
+            "reply; analyze_outcomes compares several"
+        )
+    if each is not None and look is not None:
+        raise UsageError(of_trials("each", each))
+    within, bins = strata
+    if within is not None:
+        raise UsageError(f"within={within!r}: analyze_within gives both findings")
+    if bins != BINS:
+        raise UsageError(f"bins={bins!r} is about the strata of within=, which is not given")
 
 
 def _check_least_difference(min_raw_diff: float | None, min_raw_ratio: float | None) -> None:
@@ -327,8 +385,9 @@ def _favourable_answer(reading: Reading) -> JSON:
 class _Grouping:
     """One way of forming groups (a protected class, or an intersection): the outcome, and beside it
     refusals and missing answers where there are any; ``results`` are those of each group, by
-    metric."""
+    metric, and ``part`` the part of the table in which they are formed."""
 
+    part: Part
     rows: ScoredRows
     metric: Metric
     refusals: Metric | None
@@ -369,9 +428,12 @@ class _Grouping:
         )
 
     @classmethod
-    def of(cls, rows: ScoredRows, refused_first: Metric | None) -> _Grouping:
-        reading = rows.reading
-        design = rows.design
+    def of(cls, part: Part, design: Membership, by: str, seed: int, confidence: float) -> _Grouping:
+        labels = tuple(map(part.group_called, design.group.labels))
+        design = replace(design, group=replace(design.group, labels=labels))
+        reading = part.reading
+        rows = ScoredRows.of(design, reading, part.called(by), seed, confidence)
+        refused_first = first_refusals(part.frame, design, confidence)
         metric = rows.measure()
         refusals = rows.refusals()
         kind = reading.values.kind
@@ -411,6 +473,7 @@ class _Grouping:
             *alarm_members(refused_first, FIRST_REFUSAL, rows.by),
             *without,
         )
+        members = tuple(replace(member, part=part.place) for member in members)
         refusing = kind is OutcomeKind.REFUSAL
         refused = design.refused
         if refusing:
@@ -427,7 +490,14 @@ class _Grouping:
             )
             for member in members
         }
-        return cls(rows=rows, metric=metric, refusals=refusals, members=members, results=results)
+        return cls(
+            part=part,
+            rows=rows,
+            metric=metric,
+            refusals=refusals,
+            members=members,
+            results=results,
+        )
 
 
 def _judge(
@@ -525,17 +595,17 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
     pair from passing.
 
     p within the block, Holm over blocks × pairs at a fifth of alpha, and an effect above the
-    margin: alarm. The same without the correction over pairs: doubt, which turns a PASS into
-    INCONCLUSIVE(TEMPLATE).
+    margin: alarm; of a table in parts each has its share of that level. The same without the
+    correction over pairs: doubt, which turns a PASS into INCONCLUSIVE(TEMPLATE).
     """
     table = judged.table
     layout = grouping.metric.layout
     strata = table.strata
     if strata is None or layout is None:
         return []
-    level = rule.alpha * TEMPLATE_ALPHA
     # A doubt turns no test red, so a look need not divide its level: see docs/decisions/0204.
-    doubt_level = level
+    doubt_level = rule.alpha * TEMPLATE_ALPHA
+    level = doubt_level / max(rule.parts, 1)
     if rule.look is not None:
         doubt_level = ALPHA * TEMPLATE_ALPHA
     names = grouping.rows.design.block_labels
@@ -660,12 +730,15 @@ def _notes(
             f"the kind of {reading.name} is taken to be {reading.values.kind.value}: "
             f"{reading.values.why}"
         )
-    for grouping in every:
-        results = grouping.results[reading.name]
+    together = [grouping.results[reading.name] for grouping in every]
+    if rule.parts:  # a note on all of them, not on each
+        together = [tuple(chain.from_iterable(together))]
+    for results in together:
         yield from _notes_on_size(results, rule, wanted)
         lost = sum(group.undetermined + group.unscored for group in results)
         if lost:
             yield lost_words(lost, rule.case_noun, "outcome", missing)
+    for grouping in every:
         yield from _notes_on_repeats(grouping.metric, rule)
 
 

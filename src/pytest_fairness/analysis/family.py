@@ -34,7 +34,11 @@ from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason,
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.clusters import CONFIDENCE, TINY
 from pytest_fairness.statistics.compare import RATES, Metric, measure
-from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
+from pytest_fairness.statistics.corrections import (
+    correct,
+    correct_parts,
+    minimum_detectable_effect,
+)
 from pytest_fairness.statistics.pair_table import EMPTY, PairTable
 from pytest_fairness.statistics.proportions import (
     ClusteredRates,
@@ -57,7 +61,8 @@ class Member:
     ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of
     each pair of a table beside the verdict, by default all that the tests report, and ``mde`` the
     smallest effect that each finds; ``spec_tests`` is the number of tests by the literal
-    specification, by default the pairs.
+    specification, by default the pairs. ``part`` is the place of the part of the table that is
+    compared, where it is compared in parts.
     """
 
     name: str
@@ -81,6 +86,7 @@ class Member:
     report: Callable[[PairTable], Sequence[dict[str, JSON]]] | None = None
     mde: Floats | None = None
     spec_tests: int | None = None
+    part: int = 0
 
     def direction(self, table: PairTable) -> Floats:
         if self.by_rank:
@@ -147,7 +153,9 @@ class Family:
 
     @property
     def size(self) -> int:
-        return sum(member.table.first.size + member.unreported.size for member in self.members)
+        """Return how many tests are corrected together; a part that has none counts as one."""
+        tests = sum(member.table.first.size + member.unreported.size for member in self.members)
+        return tests + max(self.rule.parts - len({member.part for member in self.members}), 0)
 
     def facts(self, pairs: Sequence[PairResult]) -> dict[str, JSON]:
         """Return what a finding says of the family of its *pairs*."""
@@ -166,10 +174,12 @@ class Family:
         family = [member.table.p_value for member in self.members]
         if changed is not None:
             family[changed] = p
-        joined = correct(
-            np.concatenate([*family, *(member.unreported for member in self.members)]),
-            self.rule.correction,
-        )
+        every = np.concatenate([*family, *(member.unreported for member in self.members)])
+        if self.rule.parts and self.rule.correction == "fdr_bh":
+            parts = np.repeat([member.part for member in self.members], [p.size for p in family])
+            joined = correct_parts(every, parts, self.rule.parts)
+        else:
+            joined = correct(every, self.rule.correction, self.size)
         return np.split(joined, np.cumsum([p.size for p in family]))[:-1]
 
     def rule_of(self, member: Member) -> Rule:

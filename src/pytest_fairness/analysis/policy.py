@@ -180,7 +180,8 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
 class Rule:
     """The rule that a table is judged by: the level and its correction over *family_size* tests,
     what the caller declared too small to matter, the minimum of trials a group, and what clusters,
-    cases and blocks are called. At a ``look`` the levels are those of the look.
+    cases and blocks are called. At a ``look`` the levels are those of the look; ``parts`` is in how
+    many parts of the table the groups are compared, 0 where it is compared as a whole.
     """
 
     alpha: float = ALPHA
@@ -193,6 +194,7 @@ class Rule:
     case_noun: str = "trials"
     block_noun: str = "block"
     look: Look | None = None
+    parts: int = 0
 
     @property
     def confidence(self) -> float:

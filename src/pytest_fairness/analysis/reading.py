@@ -56,6 +56,17 @@ class Reading:
     by_model: Bools | None = None
     certain: Bools | None = None
 
+    def take(self, rows: Ints) -> Reading:
+        """Return the outcome on some *rows* of its table, by their places."""
+        labels = self.labels
+        if labels is not None:
+            labels = labels[rows]
+        by_model = self.by_model
+        if by_model is not None:
+            by_model = by_model[rows]
+        values = replace(self.values, values=self.values.values[rows])
+        return replace(self, values=values, labels=labels, by_model=by_model)
+
 
 def read(
     frame: pd.DataFrame,

@@ -19,6 +19,7 @@ from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import Reading, as_columns, read
+from pytest_fairness.analysis.strata import analyze_strata
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
@@ -205,6 +206,8 @@ def sensitivity_of(
     match analysis:
         case "disparity":
             return sensitivity(frame, *columns, **options)
+        case "strata":
+            return sensitivity(frame, *columns, analyze=analyze_strata, **options)
         case "equivalence":
             return sensitivity(frame, *columns, analyze=analyze_equivalence, **options)
         case "four_fifths":

@@ -11,18 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.counts import as_rows, countable
-from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.disparity import BINS, analyze_disparity
 from pytest_fairness.analysis.reading import as_columns, column_of
 from pytest_fairness.errors import FrameError, UsageError, refuse_twice
 from pytest_fairness.model import Finding
-from pytest_fairness.statistics.arrays import ROWS, counted_rows, require_frame
+from pytest_fairness.statistics.arrays import DEFAULT_BLOCK, ROWS, counted_rows, require_frame
 from pytest_fairness.words import count, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Quantile bins of a column of numbers, unless it has as few values.
-BINS = 5
 _MOST_BINS = 100
 
 
@@ -63,42 +61,100 @@ def analyze_within(
             groups.
         UsageError: an argument is out of range, or *within* names what is compared.
     """
-    columns = tuple(within)
-    if isinstance(within, str):
-        columns = (within,)
+    columns = as_several(within)
+    each = arguments.get("each")
+    frame = table_of_strata(table, outcome, by, columns, cluster, block, each)
+    given = {**arguments, "cluster": cluster, "block": block, "alpha": alpha / 2}
+    plain = analyze_disparity(frame, outcome, by, **given)
+    stratified = analyze_strata(frame, outcome, by, within=columns, bins=bins, **given)
+    return in_one_family(plain, stratified, columns)
+
+
+def analyze_strata(
+    frame: Any,
+    outcome: str | Callable[..., Any],
+    by: str | Sequence[str],
+    *,
+    within: str | Sequence[str],
+    bins: int = BINS,
+    cluster: str | None = "name",
+    block: str | None = None,
+    **arguments: Any,
+) -> Finding:
+    """Return the second of the two findings of :func:`analyze_within` by itself, at the level that
+    is among the *arguments*. Raises as that does.
+    """
+    columns = as_several(within)
     classes = as_columns(by)
-    _check(columns, (*classes, outcome, cluster, block), bins)
-    frame = _table(table, outcome, (*classes, *columns), cluster, block)
-    for column in columns:
-        _refuse_missing(frame, column)
-    given = {**arguments, "cluster": cluster, "alpha": alpha / 2}
-    plain = analyze_disparity(frame, outcome, by, block=block, **given)
-    strata = {column: _labels(frame, column, bins) for column in columns}
-    if block is not None:
-        strata[block] = column_of(frame, block, "block")
+    each = arguments.get("each")
+    table = table_of_strata(frame, outcome, by, columns, cluster, block, each)
+    if not 2 <= bins <= _MOST_BINS:
+        raise UsageError(f"bins={bins!r}: give a number from 2 to {_MOST_BINS}")
+    strata = {column: _labels(table, column, bins) for column in columns}
+    if block in table.columns or block not in (None, DEFAULT_BLOCK):
+        strata[str(block)] = column_of(table, str(block), "block")
     name = " × ".join(strata)
-    stratified = frame.assign(**{name: _joined(strata)})
+    stratified = table.assign(**{name: _joined(strata)})
     alone = _share_alone(stratified, name, classes)
     if alone == 1:
         raise FrameError(
             f"no stratum of {listed(columns)} holds two groups of {', '.join(classes)}: nobody "
             "there can be compared"
         )
-    finding = analyze_disparity(stratified, outcome, by, block=name, **given)
-    shared = f"one of two comparisons that share their level as one family: at {alpha / 2:g} each"
-    beside = f"within strata of {listed(columns)} it is {finding.verdict}"
-    notes = [shared, *_of_bins(frame, columns, bins), *_of_alone(alone)]
-    return (
-        replace(plain, notes=(*plain.notes, shared, beside)),
-        replace(
-            finding,
-            sentence=f"Within strata of {listed(columns)}: {finding.sentence}",
-            notes=(*finding.notes, *notes, f"without strata it is {plain.verdict}"),
-        ),
+    finding = analyze_disparity(stratified, outcome, by, cluster=cluster, block=name, **arguments)
+    return replace(
+        finding,
+        sentence=f"Within strata of {listed(columns)}: {finding.sentence}",
+        notes=(*finding.notes, *_of_bins(table, columns, bins), *_of_alone(alone)),
     )
 
 
-def _check(columns: Sequence[str], compared: Sequence[object], bins: int) -> None:
+def in_one_family(
+    plain: Finding, stratified: Finding, within: Sequence[str]
+) -> tuple[Finding, Finding]:
+    """Return the *plain* finding and that within strata, each with what is to be known of the
+    other.
+    """
+    level = plain.family["alpha"]
+    shared = f"one of two comparisons that share their level as one family: at {level:g} each"
+    notes = (shared, f"within strata of {listed(within)} it is {stratified.verdict}")
+    others = (shared, f"without strata it is {plain.verdict}")
+    return (
+        replace(plain, notes=(*plain.notes, *notes)),
+        replace(stratified, notes=(*stratified.notes, *others)),
+    )
+
+
+def as_several(within: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of *within*."""
+    if isinstance(within, str):
+        return (within,)
+    return tuple(within)
+
+
+def table_of_strata(
+    table: Any,
+    outcome: str | Callable[..., Any],
+    by: str | Sequence[str],
+    columns: Sequence[str],
+    cluster: str | None,
+    block: str | None,
+    each: str | None,
+) -> pd.DataFrame:
+    """Return *table* as pandas has it, as counts where it is reduced, with the *columns* of its
+    strata. Raises UsageError for strata that cannot be, FrameError where a row has none.
+    """
+    classes = as_columns(by)
+    compared = (*classes, getattr(outcome, "name", outcome), cluster, block, each)
+    _check(columns, compared)
+    counted = countable(table, outcome, classes, cluster, block, within=(*columns, each))
+    frame = _with_columns(counted, table, columns)
+    for column in columns:
+        _refuse_missing(frame, column)
+    return frame
+
+
+def _check(columns: Sequence[str], compared: Sequence[object]) -> None:
     """Raise UsageError for strata that cannot be."""
     if not columns:
         raise UsageError("within= is empty: name the columns in which people have to be alike")
@@ -109,19 +165,10 @@ def _check(columns: Sequence[str], compared: Sequence[object], bins: int) -> Non
                 f"within={column!r} is compared, or compared within, already: strata are of other "
                 "columns"
             )
-    if not 2 <= bins <= _MOST_BINS:
-        raise UsageError(f"bins={bins!r}: give a number from 2 to {_MOST_BINS}")
 
 
-def _table(
-    table: Any,
-    outcome: str | Callable[..., Any],
-    columns: Sequence[str],
-    cluster: str | None,
-    block: str | None,
-) -> pd.DataFrame:
-    """Return *table* as pandas has it, as counts where it is reduced."""
-    counted: Any = countable(table, outcome, columns, cluster, block)
+def _with_columns(counted: Any, table: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return *table* as it is *counted*; as rows where that lacks one of the *columns*."""
     frame = require_frame(counted)
     for column in columns:
         if column not in frame.columns:  # counts that were made without the strata
@@ -183,15 +230,20 @@ def _edges(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
 
     values = frame[column].to_numpy(dtype=np.float64)
     weight = counted_rows(frame)
-    shares = np.linspace(0, 1, bins + 1)
     if weight is None:
-        edges = np.quantile(values, shares)
-    else:
-        order = np.argsort(values, kind="stable")
-        reached = np.cumsum(weight[order]) / weight.sum()
-        places = np.minimum(np.searchsorted(reached, shares), order.size - 1)
-        edges = values[order][places]
-    cut = [float(edge) for edge in np.unique(edges)]
+        weight = np.ones(values.size)
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    # As np.quantile of all rows: between the two whose ranks are next to the share.
+    rank = np.linspace(0, 1, bins + 1) * (reached[-1] - 1)
+    below, above = (
+        values[order][np.searchsorted(reached, edge, side="right")]
+        for edge in (np.floor(rank), np.ceil(rank))
+    )
+    part = rank - np.floor(rank)
+    between = np.where(part < 0.5, below, above)
+    edges = between + (above - below) * (part - (part >= 0.5))
+    cut = list(map(float, np.unique(edges)))
     return pd.cut(frame[column].astype(float), cut, include_lowest=True, precision=6)
 
 

@@ -81,6 +81,12 @@ def add(subparsers: Any) -> None:
         help="what may differ: compares those who are alike in it, too; again for a further one",
     )
     parser.add_argument(
+        "--each",
+        metavar="COLUMN",
+        help="compares within each of its values by itself, as each firm, all as one family "
+        "(Benjamini-Hochberg)",
+    )
+    parser.add_argument(
         "--truth",
         metavar="COLUMN",
         help="what turned out to be right: compares error rates and predictive values, too",
@@ -109,6 +115,7 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
 
     _check_truth(arguments)
     _check_within(arguments)
+    _check_each(arguments)
     columns, tables = _tables(arguments)
     families = [_family(given, columns, arguments.table) for given in arguments.by]
     given = _given(arguments, tables[0], columns)
@@ -149,9 +156,15 @@ def _check_truth(arguments: argparse.Namespace) -> None:
 
 def _check_within(arguments: argparse.Namespace) -> None:
     """Raise UsageError where --within is given with what does not go with it."""
-    for option in ("four_fifths", "as_test"):
-        if arguments.within and getattr(arguments, option):
-            raise UsageError(f"--{option.replace('_', '-')} and --within do not go together")
+    if arguments.within and arguments.four_fifths:
+        raise UsageError("--four-fifths and --within do not go together")
+
+
+def _check_each(arguments: argparse.Namespace) -> None:
+    """Raise UsageError where --each is given with what does not go with it."""
+    for option in ("four_fifths", "truth"):
+        if arguments.each is not None and getattr(arguments, option):
+            raise UsageError(f"--{option.replace('_', '-')} and --each do not go together")
 
 
 def _compared(
@@ -210,7 +223,7 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
         raise UsageError(f"{path} cannot be read: it is empty")
     columns = columns_of(str(path))
     outcome = _column(arguments.outcome, "--outcome", columns, path)
-    for name in ("cluster", "block", "truth"):
+    for name in ("cluster", "block", "truth", "each"):
         if getattr(arguments, name) is not None:
             _column(getattr(arguments, name), f"--{name}", columns, path)
     strata = [_column(name, "--within", columns, path) for name in arguments.within]
@@ -221,10 +234,11 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
             table = countable(
                 str(path),
                 outcome,
-                [*([by] if isinstance(by, str) else by), *strata],
+                by,
                 arguments.cluster,
                 arguments.block,
                 arguments.truth,
+                within=(*strata, arguments.each),
             )
         except FrameError as error:
             raise UsageError(f"{path}: {error}") from None
@@ -317,6 +331,8 @@ def _given(
         given["kind"] = arguments.kind
         if arguments.lower_is_better:
             given["lower_is_worse"] = False
+    if arguments.each is not None:
+        given |= {"each": arguments.each, "correction": "fdr_bh"}
     return given
 
 
@@ -395,6 +411,8 @@ def _test_text(
     if is_parquet(str(arguments.table)):
         reader = "pd.read_parquet(FILE)"
     words = [f"{name}={_literal(value)}" for name, value in given.items()]
+    if arguments.within:
+        words.append(f"within={arguments.within!r}")
     words.insert(1, "by=by")
     return _TEST.format_map(
         {

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from pytest_fairness.design.grid import Grid
-from pytest_fairness.errors import did_you_mean
+from pytest_fairness.errors import did_you_mean, of_trials
 from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
@@ -43,6 +43,8 @@ FRAME = "trials"
 #: Arguments of the calls that are looked at, by what they name.
 _OUTCOMES = frozenset({"outcome", "score"})
 _COLUMNS = frozenset({"by", "cluster", "block", "persona", "categories", "warnings"})
+#: Arguments that are about tables of decisions.
+_OF_TABLES = frozenset({"each", "within"})
 #: Analyses whose ``by`` names a class and no column.
 _OF_CHOICES = frozenset(
     {"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"}
@@ -452,6 +454,8 @@ class _Design:
             yield from self._of_columns(name, columns_named(value), whole=call.frame == "whole")
         elif name == "reference":
             yield from self._of_reference(value, arguments.get("by"))
+        elif name in _OF_TABLES and value is not None:
+            yield of_trials(name, value)
 
     def _of_outcome(self, argument: str, value: Any) -> Iterator[str]:
         """Yield why *value* is no outcome."""

@@ -141,6 +141,9 @@ def _requirement_and_terms(finding: model.Finding) -> Iterator[Part]:
 
 def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Part | None]:
     """Yield groups, pairs, blocks and refusals, each as a picture with its table."""
+    parts = parts_table(finding)
+    if parts is not None:
+        yield _short(parts)
     if finding.group_results:
         yield group_chart(finding, judged) or baseline_chart(finding) or share_chart(finding)
         yield _short(group_table(finding, most_labels=8))
@@ -174,10 +177,13 @@ def finding_digest(finding: model.Finding, judged: JudgedTable | None = None) ->
     how it was judged, and notes.
     """
     parts: list[Part] = [finding.sentence, "\n".join(formatting.sources(finding))]
-    if finding.group_results:
+    of_parts = parts_table(finding)
+    if of_parts is not None:
+        parts.append(_first(of_parts, of_parts.rows[:MOST_GROUPS], len(of_parts.rows), "row"))
+    elif finding.group_results:
         groups = group_table(finding, most_labels=5)
         parts.append(_first(groups, groups.rows[:MOST_GROUPS], len(groups.rows), "group"))
-    if finding.pairs:
+    if finding.pairs and of_parts is None:
         pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
         parts.append(_first(pairs, pairs.rows, len(finding.pairs), "pair"))
     if judged is not None:
@@ -375,6 +381,39 @@ def _categories(finding: model.Finding) -> list[str]:
     for group in finding.group_results:
         totals.update(dict(group.shares))
     return sorted(totals, key=lambda label: (-totals[label], label))
+
+
+def parts_table(finding: model.Finding) -> Table | None:
+    """Return the parts of a table that is compared in parts, a row each, the most severe first; None
+    for one that is compared as a whole.
+    """
+    parts: Any = finding.details.get("each")
+    if not parts:
+        return None
+
+    def verdict(row: Mapping[str, Any]) -> Entry:
+        reason = None
+        if row["reason"]:
+            reason = model.Reason(row["reason"])
+        return Entry(verdict=model.Verdict(row["verdict"]), reason=reason)
+
+    rows = sorted(
+        parts["rows"],
+        key=lambda row: (-model.Verdict(row["verdict"]).severity, row["corrected_p_value"]),
+    )
+    columns: Columns = {
+        parts["column"]: lambda row: row["label"],
+        "pair": lambda row: f"{row['group_1']} – {row['group_2']}",
+        "effect d": lambda row: effect(row["effect"]),
+        "interval": lambda row: interval(row["effect_low"], row["effect_high"], effect),
+        "p": lambda row: p_value(row["p_value"]),
+        "corrected": lambda row: p_value(row["corrected_p_value"]),
+        "verdict": verdict,
+    }
+    several = len({row["metric"] for row in rows}) > 1
+    if several:
+        columns["on"] = lambda row: row["metric"]
+    return table(f"Each {parts['column']}", rows, columns, words=("pair", "on"))
 
 
 def _statistic(pair: model.PairResult, name: str) -> float | None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.statistics.arrays import Floats
+from pytest_fairness.statistics.arrays import Floats, Ints
 from pytest_fairness.statistics.clusters import t_quantile
 
 METHODS = ("bonferroni", "holm", "fdr_bh")
@@ -47,6 +47,27 @@ def correct(
     adjusted[order] = np.minimum(
         np.maximum.accumulate(p[order] * (p.size + absent - np.arange(p.size))), 1.0
     )
+    return adjusted
+
+
+def correct_parts(p_values: Floats, parts: Ints, number: int) -> Floats:
+    """Adjusted p-values, at most 1, of tests that stand in *number* parts of a table: Benjamini &
+    Hochberg (1995) over the parts, Bonferroni within each.
+
+    *parts* is the code of each test's part. A part counts with the smallest p of its tests times
+    how many these are; a further test in it as a part with that p would (Benjamini & Bogomolov
+    2014, Selective inference on multiple families of hypotheses). NaN counts as 1, as does a part
+    without a test.
+    """
+    p = np.clip(np.nan_to_num(np.asarray(p_values, dtype=np.float64), nan=1.0), 0.0, 1.0)
+    within = np.minimum(p * np.bincount(parts, minlength=number)[parts], 1.0)
+    smallest = np.ones(number)
+    np.minimum.at(smallest, parts, within)
+    ordered = np.sort(smallest)
+    steps = ordered * number / np.arange(1, number + 1)
+    further = np.append(np.minimum.accumulate(steps[::-1])[::-1], np.inf)
+    rank = np.searchsorted(ordered, within, side="right")
+    adjusted: Floats = np.minimum(np.minimum(within * number / rank, further[rank]), 1.0)
     return adjusted
 
 

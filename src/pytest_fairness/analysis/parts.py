@@ -1,0 +1,289 @@
+"""Tables in parts: a comparison of the same groups in each of many firms, judged as one family.
+
+See ``docs/decisions/0219-one-family-over-many-firms.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_fairness.analysis.policy import Rule
+from pytest_fairness.analysis.reading import Reading, groupings, intersections, several
+from pytest_fairness.analysis.sentences import would_take
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import (
+    ALARMS,
+    JSON,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
+from pytest_fairness.statistics.arrays import Membership, code, counted_rows
+from pytest_fairness.words import agreeing, confidence, count, enumerated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Parts that a sentence names; the finding has a row for each.
+MOST_NAMED = 20
+#: What a row has of a pair that was tested.
+_FIGURES = ("effect", "effect_low", "effect_high", "difference")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The rows of a table in which the column ``each`` has the value ``label``, and their outcome;
+    a table as a whole has neither.
+    """
+
+    frame: pd.DataFrame
+    reading: Reading
+    each: str = ""
+    label: str = ""
+    place: int = 0
+
+    def called(self, by: str) -> str:
+        """Return what the groups of *by* are called here: ``race in firm Acme``."""
+        if not self.each:
+            return by
+        return f"{by} in {self.each.replace('_', ' ')} {self.label}"
+
+    def group_called(self, group: str) -> str:
+        """Return what a group is called here: ``Acme: black``."""
+        if not self.each:
+            return group
+        return f"{self.label}: {group}"
+
+    def groupings(
+        self, columns: tuple[str, ...], cluster: str | None, block: str | None
+    ) -> Iterator[tuple[str, Membership]]:
+        """Yield each class and intersection of *columns* that has two groups here: what it is
+        called, and who stands where.
+        """
+        if self.each:
+            columns = tuple(by for by in columns if self.frame[by].nunique() > 1)
+        yield from groupings(self.frame, columns, cluster, block)
+
+    def alone(self, columns: Sequence[str], metric: str) -> list[PairResult]:
+        """Return a result for each class and intersection of *columns* that has one group here:
+        nobody is there to be compared with.
+        """
+        results: list[PairResult] = []
+        if not self.each:
+            return results
+        for chosen in intersections(columns):
+            if all(self.frame[by].nunique() > 1 for by in chosen):
+                continue
+            by = " × ".join(chosen)
+            groups = self.frame[list(chosen)].drop_duplicates().astype(str)
+            group = " × ".join(groups.iloc[0])
+            results.append(
+                PairResult(
+                    group_1=self.group_called(group),
+                    group_2=self.group_called("nobody else"),
+                    metric=metric,
+                    verdict=Verdict.INCONCLUSIVE,
+                    reason=Reason.N,
+                    needs=f"a second group of {self.called(by)}",
+                    statistics={"by": self.called(by), "alone": True},
+                )
+            )
+        return results
+
+
+def parts_of(
+    frame: pd.DataFrame, reading: Reading, each: str | None, compared: Sequence[object]
+) -> list[Part]:
+    """Return the parts of *frame* by the column *each*, in the order of their names; one without
+    it. Raises UsageError where that is one of the columns *compared*, FrameError where it is none,
+    or has a row without a value.
+    """
+    if each is None:
+        return [Part(frame=frame, reading=reading)]
+    if not isinstance(each, str):
+        raise UsageError(
+            f"each={each!r}: name the column whose values are compared one by one, as 'firm'"
+        )
+    if each in compared:
+        raise UsageError(
+            f"each={each!r} is compared, or compared within, already: it names another column, as "
+            "that of the firm"
+        )
+    coded = code(frame, each, "part")
+    held = np.ones(len(frame), dtype=np.bool_)
+    weight = counted_rows(frame)
+    if weight is not None:
+        held = weight > 0
+    parts: list[Part] = []
+    for place, label in enumerate(coded.labels):
+        rows = np.flatnonzero((coded.codes == place) & held)
+        if rows.size:
+            parts.append(
+                Part(
+                    frame=frame.iloc[rows],
+                    reading=reading.take(rows),
+                    each=each,
+                    label=label,
+                    place=len(parts),
+                )
+            )
+    return parts
+
+
+def number_of(parts: Sequence[Part]) -> int:
+    """Return how many *parts* a table is compared in; 0 for a table as a whole."""
+    if parts[0].each:
+        return len(parts)
+    return 0
+
+
+def alone_in(parts: Sequence[Part], columns: Sequence[str], metric: str) -> list[PairResult]:
+    """Return the results of those of *parts* that have one group."""
+    results = []
+    for part in parts:
+        results += part.alone(columns, metric)
+    return results
+
+
+def two_groups_nowhere(parts: Sequence[Part], columns: Sequence[str]) -> FrameError:
+    """Return that none of *parts* has two groups of any of *columns*."""
+    return FrameError(
+        f"no {parts[0].each} holds two groups of {', '.join(columns)}: nobody there can be compared"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResults:
+    """The results of the parts of a table: a row each, by the pair that decides on it."""
+
+    each: str
+    outcome: str
+    by: str
+    rows: Mapping[str, PairResult]
+
+    @classmethod
+    def of(
+        cls,
+        parts: Sequence[Part],
+        by: Sequence[str],
+        pairs: Sequence[PairResult],
+        outcome: str,
+    ) -> PartResults:
+        """Return what the *pairs* of all *parts* come to; nothing of a table as a whole."""
+        if not parts[0].each:
+            return cls(each="", outcome=outcome, by="", rows={})
+        called = {}
+        for part in parts:
+            for chosen in intersections(by):
+                called[part.called(" × ".join(chosen))] = part.label
+        of_part: dict[str, list[PairResult]] = {}
+        for pair in pairs:
+            of_part.setdefault(called[str(pair.statistics["by"])], []).append(pair)
+        rows = {}
+        for label in sorted(of_part):
+            decider = deciding_pair(of_part[label])
+            if decider is not None:
+                rows[label] = decider
+        return cls(each=parts[0].each, outcome=outcome, by=", ".join(by), rows=rows)
+
+    def facts(self) -> dict[str, JSON]:
+        """Return what the details of a finding hold: a row for each part."""
+        rows: list[JSON] = []
+        if not self.each:
+            return {}
+        for label, pair in self.rows.items():
+            figures: dict[str, JSON] = dict.fromkeys(_FIGURES)
+            if pair.test:
+                figures = {name: getattr(pair, name) for name in _FIGURES}
+            prefix = f"{label}: "
+            rows.append(
+                {
+                    "label": label,
+                    "verdict": pair.verdict.value,
+                    "reason": _value(pair.reason),
+                    "metric": pair.metric,
+                    "group_1": pair.group_1.removeprefix(prefix),
+                    "group_2": pair.group_2.removeprefix(prefix),
+                    "worse_off": (pair.worse_off or "").removeprefix(prefix),
+                    **figures,
+                    "p_value": pair.p_value,
+                    "corrected_p_value": pair.corrected_p_value,
+                    "needs": pair.needs,
+                }
+            )
+        return {"each": {"column": self.each, "rows": rows}}
+
+    def sentence(self, verdict: Verdict, decider: PairResult | None, about: str) -> str:
+        """Return how many of how many parts differ, and which, before the sentence *about* the part
+        of the *decider*; of a table as a whole that sentence alone.
+        """
+        if not self.each or decider is None:
+            return about
+        differ = [label for label, pair in self.rows.items() if pair.verdict in ALARMS]
+        parts = count(len(self.rows), *self._nouns())
+        verb = agreeing(len(differ), "differs", "differ")
+        lead = f"{len(differ)} of {parts} {verb} on {self.outcome} by {self.by}"
+        if differ:
+            lead = f"{lead} ({enumerated(differ, MOST_NAMED)}){self._of_others()}"
+        else:
+            lead = f"none of {parts} is seen to differ on {self.outcome} by {self.by}"
+        rest = "; ".join(filter(None, (lead, *self._counts())))
+        about = about.removeprefix(f"{verdict}: ")
+        if decider.statistics.get("alone"):
+            about = f"{decider.group_1} has nobody to be compared with{would_take(decider)}."
+        return f"{verdict}: {rest}. {self._first(verdict)}: {about}"
+
+    def notes(self, rule: Rule) -> list[str]:
+        """Return what the correction promises of the parts that are named."""
+        if not self.each or rule.correction != "fdr_bh":
+            return []
+        _, parts = self._nouns()
+        return [
+            f"Benjamini–Hochberg over {len(self.rows)} {parts}: of those that are said to differ, "
+            f"{confidence(rule.alpha)} at most are expected to do so by chance"
+        ]
+
+    def _nouns(self) -> tuple[str, str]:
+        return self.each.replace("_", " "), several(self.each)
+
+    def _of_others(self) -> str:
+        """Return how many parts raise the alarm by refusals or missing answers alone."""
+        others = sum(pair.alarm_only for pair in self.rows.values() if pair.verdict in ALARMS)
+        if not others:
+            return ""
+        return f", {others} of them in who is refused or left without an answer"
+
+    def _counts(self) -> Iterator[str]:
+        """Yield how many parts pass, how many stay open, and of these how many are too small."""
+        verdicts = [pair.verdict for pair in self.rows.values()]
+        alike = verdicts.count(Verdict.PASS)
+        if alike:
+            yield f"{alike} {agreeing(alike, 'shows', 'show')} no difference larger than small"
+        left = verdicts.count(Verdict.INCONCLUSIVE)
+        small = sum(pair.reason is Reason.N for pair in self.rows.values())
+        of_these = ""
+        if 0 < small < left:
+            of_these = f", {small} of them too small to judge"
+        if left and small == left:
+            yield f"{left} {agreeing(left, 'is', 'are')} too small to judge"
+        elif left:
+            yield f"{left} {agreeing(left, 'stays', 'stay')} open{of_these}"
+
+    def _first(self, verdict: Verdict) -> str:
+        """Return what leads to the part that the finding is about."""
+        if verdict in ALARMS:
+            return "The clearest"
+        if verdict is Verdict.PASS:
+            return "The nearest to a difference"
+        return "The first that is open"
+
+
+def _value(reason: Reason | None) -> str | None:
+    if reason is None:
+        return None
+    return reason.value
