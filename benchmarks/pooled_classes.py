@@ -10,7 +10,8 @@ signals. An audit is judged
 - pooled: by one finding at .05 / 8 classes, in which a signal's text is a block and a name the unit;
 - with signals as blocks: the same, but all texts of a signal are one block;
 - with alarms of signals: the pooled finding and, as alarms only, each signal, one family of four at
-  .05 / 8.
+  .05 / 8;
+- with bounds on signals: the same, and no PASS where a signal's own effect is over .5.
 
 Printed for each system: the share of audits in which the class is PASS, in which it is red, and how
 many findings are undecided.
@@ -26,11 +27,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pytest_fairness import Verdict, analyze_disparity
+from pytest_fairness import Finding, Verdict, analyze_disparity
 
 SIGNALS, TEMPLATES = 3, 5
 ITEMS, CLASSES = 20, 8
 NAME_SD, TEMPLATE_SD, SIGNAL_SD = 0.3, 0.7, 0.2
+BOUND = 0.5
 ALARMS = (Verdict.FAIL, Verdict.FLAG)
 
 
@@ -63,8 +65,8 @@ def audit(
     return frame.assign(outcome=np.where(frame["latent"] > 0, "approved", "denied"))
 
 
-def verdict(frame: pd.DataFrame, alpha: float, block: str = "text") -> Verdict:
-    return analyze_disparity(frame, "outcome", "class", block=block, alpha=alpha).verdict
+def finding(frame: pd.DataFrame, alpha: float, block: str = "text") -> Finding:
+    return analyze_disparity(frame, "outcome", "class", block=block, alpha=alpha)
 
 
 def judged(frame: pd.DataFrame) -> dict[str, list[Verdict]]:
@@ -72,15 +74,21 @@ def judged(frame: pd.DataFrame) -> dict[str, list[Verdict]]:
     signals = [rows for _, rows in frame.groupby("signal", observed=True)]
     of_class = 0.05 / CLASSES
     of_family = of_class / (SIGNALS + 1)
-    by_all = verdict(frame, of_family)
-    alarms = [verdict(rows, of_family) for rows in signals]
-    if by_all not in ALARMS and any(each in ALARMS for each in alarms):
-        by_all = Verdict.worst([each for each in alarms if each in ALARMS])
+    with_alarms = finding(frame, of_family).verdict
+    rows_of_signals = [finding(rows, of_family) for rows in signals]
+    alarms = [row.verdict for row in rows_of_signals if row.verdict in ALARMS]
+    if with_alarms not in ALARMS and alarms:
+        with_alarms = Verdict.worst(alarms)
+    bounded = with_alarms
+    over = [pair for row in rows_of_signals for pair in row.pairs if abs(pair.effect) > BOUND]
+    if bounded is Verdict.PASS and over:
+        bounded = Verdict.INCONCLUSIVE
     return {
-        "a finding a signal": [verdict(rows, 0.05 / ITEMS) for rows in signals],
-        "pooled": [verdict(frame, of_class)],
-        "signals as blocks": [verdict(frame, of_class, block="signal")],
-        "alarms of signals": [by_all],
+        "a finding a signal": [finding(rows, 0.05 / ITEMS).verdict for rows in signals],
+        "pooled": [finding(frame, of_class).verdict],
+        "signals as blocks": [finding(frame, of_class, block="signal").verdict],
+        "alarms of signals": [with_alarms],
+        "bounds on signals": [bounded],
     }
 
 
