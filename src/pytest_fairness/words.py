@@ -193,6 +193,13 @@ def beyond(number: int, most: int) -> str:
     return ""
 
 
+def yes_or_no(value: object) -> str:
+    """Write *value* as ``yes`` or ``no``."""
+    if value:
+        return "yes"
+    return "no"
+
+
 def names_in(text: str) -> list[str]:
     """Return the names in *text*, which has commas between them."""
     return list(filter(None, map(str.strip, text.split(","))))

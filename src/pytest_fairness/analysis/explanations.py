@@ -17,7 +17,7 @@ from typing import Any
 
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
-from pytest_fairness.words import first_few, percent
+from pytest_fairness.words import agreeing, bracketed, first_few, percent
 
 #: Pairs, and needs, that are named.
 _NAMED = 3
@@ -159,10 +159,15 @@ def _four_fifths(finding: Finding) -> Iterator[str]:
     if finding.details.get("mode") == "bare ratio":
         yield "four_fifths.bare"
         return
-    yield "four_fifths.blocked" if finding.block else "four_fifths.plain"
+    if finding.block:
+        yield "four_fifths.blocked"
+    else:
+        yield "four_fifths.plain"
     yield _unit(finding)
-    declared = finding.details.get("reference_declared") is True
-    yield "four_fifths.declared" if declared else "four_fifths.chosen"
+    if finding.details.get("reference_declared") is True:
+        yield "four_fifths.declared"
+    else:
+        yield "four_fifths.chosen"
     yield from _correction(finding)
     yield "four_fifths.rule"
 
@@ -231,7 +236,7 @@ def _correction(finding: Finding) -> Iterator[str]:
     """Yield the place of the words on the correction, where there was one."""
     size = finding.family.get("size")
     if finding.family.get("method") and isinstance(size, int):
-        yield "shared.one_test" if size == 1 else "shared.family"
+        yield agreeing(size, "shared.one_test", "shared.family")
 
 
 def _number(value: object) -> str:
@@ -259,9 +264,7 @@ def _way_out(finding: Finding) -> str:
         if assertion == "baseline":
             name = pair.metric
         compared.append(name)
-    if not compared:
-        return mend
-    return f"{mend} ({first_few(compared, _NAMED)})"
+    return bracketed(mend, first_few(compared, _NAMED))
 
 
 def _what_it_takes(finding: Finding) -> str:

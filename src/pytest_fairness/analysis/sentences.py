@@ -204,10 +204,9 @@ class Subject:
         """Return the groups of *pairs* that have no outcome at all."""
         empty: dict[str, None] = {}
         for pair in pairs:
-            for name in (pair.group_1, pair.group_2):
-                group = self.groups[self.outcome].get(name)
-                if group is not None and group.n == 0:
-                    empty[name] = None
+            for side in self._sides(self.outcome, pair.group_1, pair.group_2):
+                if side.n == 0:
+                    empty[side.group] = None
         return list(empty)
 
     # ------------------------------------------------------------ one verdict each
@@ -339,9 +338,8 @@ class Subject:
 
     def _mostly_refused(self, pair: PairResult) -> str:
         refused = []
-        for name in (pair.group_1, pair.group_2):
-            side = self.groups[pair.metric].get(name)
-            if side is not None and side.refused > side.n:
+        for side in self._sides(pair.metric, pair.group_1, pair.group_2):
+            if side.refused > side.n:
                 refused.append(f"{side.refused:,} of {side.group}")
         if refused:
             return f", as most were refused ({enumerated(refused)})"
@@ -382,6 +380,11 @@ class Subject:
         if group is None:
             return None
         return group.value
+
+    def _sides(self, metric: str, *names: str) -> list[GroupResult]:
+        """Return what there is of the groups of these *names* on *metric*."""
+        groups = self.groups[metric]
+        return [groups[name] for name in names if name in groups]
 
     def _amount(self, value: float | None) -> str:
         return amount(value, self.kind, self.unit)
@@ -451,8 +454,8 @@ class Subject:
     def _gap_of_labels(self, pair: PairResult) -> str:
         """The label whose share differs most between the two."""
         two = f"{pair.group_1} and {pair.group_2}"
-        groups = [self.groups[pair.metric].get(name) for name in (pair.group_1, pair.group_2)]
-        shares = [group.shares for group in groups if group is not None and group.shares]
+        sides = self._sides(pair.metric, pair.group_1, pair.group_2)
+        shares = [side.shares for side in sides if side.shares]
         if len(shares) < 2:
             return f"{two} cannot both be compared on {pair.metric}"
         first, second = shares
@@ -462,9 +465,7 @@ class Subject:
 
     def _basis(self, pair: PairResult) -> str:
         """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
-        worse = _worse(pair)
-        groups = self.groups[pair.metric]
-        sides = [groups[group] for group in (worse, _other(pair)) if group in groups]
+        sides = self._sides(pair.metric, _worse(pair), _other(pair))
         counts = list(dict.fromkeys(f"{group.n:,}" for group in sides))
         trials = f"{' and '.join(counts)} {self.cases}"
         if self.clusters == "rows" and len(counts) == 1:

@@ -112,21 +112,15 @@ def counts_section(results: RunResults, _run_dir: Path) -> Section | None:
     if len(results.findings) < 2:
         return None
     by: Any = results.summary["by"]
-    tables = (
-        Table(
-            caption=f"Findings by {title.lower()}",
-            head=(title, "Findings", *results.counts),
-            rows=tuple(
-                (
-                    shortened(key, 80),
-                    str(sum(counts.values())),
-                    *(str(n or words.NOTHING) for n in counts.values()),
-                )
-                for key, counts in by[name].items()
-            ),
-        )
-        for name, title in _BY.items()
-    )
+    tables = []
+    for name, title in _BY.items():
+        rows = []
+        for key, counts in by[name].items():
+            numbers = (str(number or words.NOTHING) for number in counts.values())
+            rows.append((shortened(key, 80), str(sum(counts.values())), *numbers))
+        caption = f"Findings by {title.lower()}"
+        head = (title, "Findings", *results.counts)
+        tables.append(Table(caption=caption, head=head, rows=tuple(rows)))
     return Section(heading="Counts", id="counts", parts=tuple(tables))
 
 
@@ -138,11 +132,14 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
     file → what it holds), who accepted what, and how to verify it.
     """
     run = results.run
-    there = {
-        name: what
-        for name, what in contents.items()
-        if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS"
-    }
+    there = {}
+    links = {}
+    for name, what in contents.items():
+        if any(folder.glob(name.rstrip("/"))) or name == "SHA256SUMS":
+            there[name] = what
+            links[name] = name
+        if set(name) & set("*/"):
+            links[name] = ""
     run_facts = chosen_facts(
         results,
         "Run",
@@ -154,12 +151,15 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         "Keep until",
         "Versions",
     )
-    links = {name: "" if set(name) & set("*/") else name for name in there}
     listed: Columns = {
         "File": lambda row: Entry(words=row[0], file=links[row[0]]),
         "What it holds": lambda row: row[1],
     }
     holds = table("What this bundle holds", there.items(), listed, kind="findings")
+    answers = (
+        mitigations_section(results, folder, report="report.html"),
+        justifications_section(results),
+    )
     sections = [
         Section(
             heading="What was concluded",
@@ -168,14 +168,7 @@ def bundle_page(results: RunResults, folder: Path, contents: Mapping[str, str]) 
         ),
         Section(heading="What is in this bundle", id="contents", parts=(holds, *_HOW_TO_VERIFY)),
         recorded_section(),
-        *(
-            made
-            for made in (
-                mitigations_section(results, folder, report="report.html"),
-                justifications_section(results),
-            )
-            if made
-        ),
+        *filter(None, answers),
         controls_section(),
     ]
     return Page(

@@ -34,7 +34,7 @@ from pytest_fairness.errors import BaselineError, FairnessError, StoreError, Usa
 from pytest_fairness.model import GroupResult, PairResult
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.escaping import csv_cell, shortened
-from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.findings_json import RunResults, end_of, read_results
 from pytest_fairness.reports.formatting import family_line
 from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.pdf import surroundings, write_summary
@@ -207,7 +207,7 @@ def _retests_in(
 ) -> Iterator[Sequence[Any]]:
     """Yield what the run *again*, which is called *run*, says of the findings *wanted*."""
     finished = again.run.get("finished")
-    day = again.finished[:10]
+    day = end_of(again)[:10]
     for finding, nodeid, number in again.named:
         if number not in wanted:
             continue
@@ -226,11 +226,10 @@ def _action_on(number: str, day: str, results: RunResults) -> tuple[str, str, st
     that or is a re-test; of several actions the last that was done by then. Empty where nothing was
     done.
     """
-    entries = [
-        mitigation
-        for mitigation in results.mitigations
-        if number in mitigation.get("findings", ()) and mitigation.get("done")
-    ]
+    entries = []
+    for mitigation in results.mitigations:
+        if number in mitigation.get("findings", ()) and mitigation.get("done"):
+            entries.append(mitigation)
     if not entries:
         return "", "", ""
     relation = "before"
@@ -366,11 +365,10 @@ def _scenarios(results: RunResults) -> Rows:
     for finding, nodeid, number in results.named:
         groups = ", ".join(group.group for group in finding.group_results)
         measurement = f"{finding.assertion}: {finding.outcome}"
-        actions = [
-            str(entry["action"])
-            for entry in results.mitigations
-            if number in entry.get("findings", ())
-        ]
+        actions = []
+        for entry in results.mitigations:
+            if number in entry.get("findings", ()):
+                actions.append(str(entry["action"]))
         row = (
             *(number, nodeid, finding.protected_class, groups, finding.scenario.get("hazard")),
             *(measurement, family_line(finding), "; ".join(actions)),
@@ -441,9 +439,11 @@ def sha256_of(path: Path) -> str:
 
 def sums_of(folder: Path) -> str:
     """The SHA-256 of every file in *folder*, as ``sha256sum`` writes and reads them."""
-    return "".join(
-        f"{sha256_of(folder / name)}  {name}\n" for name in _files(folder) if name != SUMS
-    )
+    lines = []
+    for name in _files(folder):
+        if name != SUMS:
+            lines.append(f"{sha256_of(folder / name)}  {name}\n")
+    return "".join(lines)
 
 
 def _pack(folder: Path, into: Path) -> None:
@@ -600,11 +600,9 @@ def check_sums(folder: Path, verification: Verification) -> list[str]:
     wrong += [
         f"{name} was added: {SUMS} does not list it" for name in sorted(there - listed.keys())
     ]
-    wrong += [
-        f"{name} was changed: its SHA-256 is not the one in {SUMS}"
-        for name in sorted(there & listed.keys())
-        if sha256_of(folder / name) != listed[name]
-    ]
+    for name in sorted(there & listed.keys()):
+        if sha256_of(folder / name) != listed[name]:
+            wrong.append(f"{name} was changed: its SHA-256 is not the one in {SUMS}")
     if not wrong:
         verification.checked.append(f"{len(there)} files, each as {SUMS} lists it")
     return wrong

@@ -68,18 +68,6 @@ class ForestRow(Spec, frozen=True):
     series: str = ""
     dots: tuple[tuple[str, float], ...] = ()
 
-    @property
-    def said(self) -> str:
-        """Return the words, or else that there is nothing to show."""
-        return self.words or "nothing to show"
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Return both ends of the interval; None where it lacks one."""
-        if self.low is None or self.high is None:
-            return None
-        return self.low, self.high
-
 
 class Reference(Spec, frozen=True):
     """A value to compare with: dashed with its words above it, or solid."""
@@ -87,13 +75,6 @@ class Reference(Spec, frozen=True):
     value: float
     words: str = ""
     solid: bool = False
-
-    @property
-    def kind(self) -> str:
-        """Return the class of the line."""
-        if self.solid:
-            return "zero"
-        return "reference"
 
 
 class Forest(Spec, tag="forest", frozen=True):
@@ -315,6 +296,24 @@ def _axis_title(title: str, bottom: float) -> tuple[list[str], float]:
 # ---------------------------------------------------------------- marks and words
 
 
+def _said(row: ForestRow) -> str:
+    """Return the words beside *row*, or else that there is nothing to show."""
+    return row.words or "nothing to show"
+
+
+def _interval(row: ForestRow) -> tuple[float, float] | None:
+    """Return both ends of the interval of *row*; None where it lacks one."""
+    if row.low is None or row.high is None:
+        return None
+    return row.low, row.high
+
+
+def _kind_of_line(line: Reference) -> str:
+    if line.solid:
+        return "zero"
+    return "reference"
+
+
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x1:g}%" y1="{y1:g}" x2="{x2:g}%" y2="{y2:g}"/>'
 
@@ -462,7 +461,7 @@ def _reference(line: Reference, x: float, top: float, bottom: float) -> list[str
         kind = "tick end"
     else:
         kind = "tick"
-    shown = [_line(x, top, x, bottom, line.kind)]
+    shown = [_line(x, top, x, bottom, _kind_of_line(line))]
     if line.words:
         shown.append(_text(line.words, f"{x:g}%", top - 6, kind, 32))
     return shown
@@ -557,7 +556,7 @@ def _forest_in_words(heading: str, lines: Iterable[Sequence[ForestRow]]) -> str:
             label = row.label
             if row.series:
                 label = f"{row.label}, {row.series}"
-            shown.append(f"{label} {row.said}")
+            shown.append(f"{label} {_said(row)}")
     if heading:
         return f"{heading}: {'; '.join(shown)}"
     return "; ".join(shown)
@@ -584,7 +583,7 @@ def _forest_line(
             drawn += _of_series(row, places, y + 10 + 13 * place, place)
         return drawn, y + 14 + 13 * len(series)
     if first.value is None:
-        label, y = _label(first.label, first.said, _kind(None), y)
+        label, y = _label(first.label, _said(first), _kind(None), y)
         return [label], y + 10
     label, y = _label(first.label, first.words, _kind(first.verdict), y)
     room = 0
@@ -604,13 +603,14 @@ def _forest_row(row: ForestRow, x: float, places: AxisScale, y: float) -> Iterat
     if row.before is not None:
         yield _line(places.at(row.before), y, x, y, f"whisker {kind}")
         yield _circle(places.at(row.before), y, 6, "ring")
-    if row.interval is not None:
-        yield from _whisker(places, *row.interval, y, kind)
+    interval = _interval(row)
+    if interval is not None:
+        yield from _whisker(places, *interval, y, kind)
     yield _mark(row.verdict, x, y)
 
 
 def _spread(dots: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
-    """All *dots*, or as many as can be told apart, in equal steps from the lowest to the highest."""
+    """All *dots*, or as many as can be told apart, in equal steps from the lowest up."""
     if len(dots) <= MOST_DOTS:
         return dots
     ordered = sorted(dots, key=lambda dot: dot[1])
@@ -621,8 +621,9 @@ def _spread(dots: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
 def _of_series(row: ForestRow, places: AxisScale, y: float, place: int) -> Iterator[str]:
     if row.value is not None:
         stem = ""
-        if row.interval is not None:
-            start, end = map(places.at, row.interval)
+        interval = _interval(row)
+        if interval is not None:
+            start, end = map(places.at, interval)
             stem = _line(start, y, end, y, f"stem s{place}")
         yield _titled(
             f"{row.label}, {row.series}: {row.words}", stem, _shape(place, places.at(row.value), y)
@@ -657,7 +658,7 @@ def _over_time(chart: OverTime) -> _Drawn:
     if len(rows) > 1:
         body.append(_text(rows[-1].label, f"{RIGHT:g}%", bottom + 18, "tick end", 18))
     titles, end = _axis_title(chart.axis, bottom)
-    described = "; ".join(f"{row.label}: {row.said}" for row in rows)
+    described = "; ".join(f"{row.label}: {_said(row)}" for row in rows)
     return [*body, *titles], end, f"{count(len(rows), 'run')}: {described}"
 
 
@@ -681,7 +682,9 @@ def _grid_over_time(chart: OverTime, up: AxisScale, left: float) -> list[str]:
         behind.append(_text(tick_label(tick), "0", up.at(tick) + 4, "tick start"))
     for line in chart.lines:
         if up.holds(line.value):
-            behind.append(_line(left, up.at(line.value), RIGHT, up.at(line.value), line.kind))
+            behind.append(
+                _line(left, up.at(line.value), RIGHT, up.at(line.value), _kind_of_line(line))
+            )
     return behind
 
 
@@ -706,8 +709,9 @@ def _part_begins(part: str, x: float, top: float, *, first: bool) -> list[str]:
 def _run_over_time(row: ForestRow, value: float, x: float, up: AxisScale) -> str:
     """The mark of one run, with its interval."""
     marks = []
-    if row.interval is not None:
-        low, high = map(up.at, row.interval)
+    interval = _interval(row)
+    if interval is not None:
+        low, high = map(up.at, interval)
         marks.append(_line(x, low, x, high, f"whisker {_kind(row.verdict)}"))
     marks.append(_mark(row.verdict, x, up.at(value)))
     return _titled(f"{row.label}: {row.words}", *marks)

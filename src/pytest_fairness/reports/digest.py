@@ -24,7 +24,7 @@ from pytest_fairness.reports.audit_sections import (
 )
 from pytest_fairness.reports.changes import REGRESSIONS, Change, FindingChange, counted
 from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, RunResults
+from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, RunResults, sources_of
 from pytest_fairness.reports.heat_maps import verdict_words_by_class, verdicts_by_class
 from pytest_fairness.reports.overview import (
     by_verdict,
@@ -318,7 +318,7 @@ def channel_page(
     return Page(
         name="channel",
         title=words.bracketed(
-            f"Fairness: {by_verdict(results.counts)}", ", ".join(results.sources)
+            f"Fairness: {by_verdict(results.counts)}", ", ".join(sources_of(results))
         ),
         lead="",
         sections=(
@@ -540,7 +540,7 @@ def _headline(results: RunResults) -> str:
     """
     nothing = words.led(", ", nothing_judged(results))
     head = f"fairness: {counted_findings(results)}{nothing}"
-    return words.bracketed(head, ", ".join(results.sources))
+    return words.bracketed(head, ", ".join(sources_of(results)))
 
 
 def _breakdown(results: RunResults) -> Iterator[tuple[str, str]]:

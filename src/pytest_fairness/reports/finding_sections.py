@@ -188,12 +188,12 @@ def finding_digest(finding: model.Finding, judged: JudgedTable | None = None) ->
         parts.append(_first(pairs, pairs.rows, len(finding.pairs), "pair"))
     if judged is not None:
         parts += _first_matched(finding, judged)
-    closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
-    beside = {
-        formatting.PLAIN_RECIPE: formatting.literal(finding),
-        "justified": formatting.justification_line(finding),
-    }
-    closing += [f"{about}: {text}" for about, text in beside.items() if text]
+    closing = [
+        formatting.family_line(finding),
+        *(f"note: {note}" for note in finding.notes),
+        words.led(f"{formatting.PLAIN_RECIPE}: ", formatting.literal(finding)),
+        words.led("justified: ", formatting.justification_line(finding)),
+    ]
     parts.append(Notes(items=tuple(filter(None, closing))))
     return parts
 
@@ -487,7 +487,7 @@ def _blocks(finding: model.Finding) -> Part | None:
             row["effect_low"], row["effect_high"], effect
         ),
         "p": lambda row: p_value(row["p_value"]),
-        "alarm": lambda row: "yes" if row.get("alarm") else "no",
+        "alarm": lambda row: words.yes_or_no(row.get("alarm")),
     }
     figures = table(
         f"Each pair of groups in each {finding.block} by itself",
@@ -560,16 +560,16 @@ def _examples(finding: model.Finding, examples: Examples) -> list[Part]:
         "What became of the trials of all tests that asked this endpoint about these groups; "
         "a choice counts for each group that it lists"
     )
-    sections = [
-        Section(heading=group, parts=tuple(map(dialogue, examples.trials(group))))
-        for group in groups
-    ]
-    shown = tuple(section for section in sections if section.parts)
+    shown = []
+    for group in groups:
+        dialogues = tuple(map(dialogue, examples.trials(group)))
+        if dialogues:
+            shown.append(Section(heading=group, parts=dialogues))
     counted = table(caption, groups, columns, words=("not a whole answer",))
     if not shown:
         return [counted]
     summary = "Examples: what was asked and answered, by group"
-    return [counted, Details(summary=summary, parts=shown)]
+    return [counted, Details(summary=summary, parts=tuple(shown))]
 
 
 # ---------------------------------------------------------------- looks

@@ -133,22 +133,6 @@ class RunResults:
         return any((self.run.get("replayed"), *of_findings))
 
     @property
-    def sources(self) -> list[str]:
-        """Return where replies come from, if not from a system: ``simulated``, ``replayed``."""
-        marks = {"simulated": self.simulated, "replayed": self.replayed}
-        return [mark for mark, applies in marks.items() if applies]
-
-    @property
-    def finished(self) -> str:
-        """Return when the run ended, in ISO 8601; empty where it did not."""
-        return str(self.run.get("finished") or "")
-
-    @property
-    def last_known(self) -> str:
-        """Return when the run ended, or else when it began; empty where neither is known."""
-        return self.finished or str(self.run.get("started") or "")
-
-    @property
     def endpoints(self) -> tuple[str, ...]:
         """The names of the systems that were asked."""
         return tuple(map(str, self._listed("endpoints")))
@@ -198,9 +182,10 @@ class RunResults:
                 key: {str(count): counted[key][count] for count in self.counts}
                 for key in sorted(counted)
             }
-        reasons = Counter(
-            str(finding.reason) for finding in self.findings if finding.reason is not None
-        )
+        reasons: Counter[str] = Counter()
+        for finding in self.findings:
+            if finding.reason is not None:
+                reasons[str(finding.reason)] += 1
         return {
             "findings": len(self.findings),
             "verdicts": {str(verdict): count for verdict, count in self.counts.items()},
@@ -353,6 +338,22 @@ class RunResults:
             ) from error
 
 
+def sources_of(results: RunResults) -> list[str]:
+    """Return where replies come from, if not from a system: ``simulated``, ``replayed``."""
+    marks = {"simulated": results.simulated, "replayed": results.replayed}
+    return [mark for mark, applies in marks.items() if applies]
+
+
+def end_of(results: RunResults) -> str:
+    """Return when the run ended, in ISO 8601; empty where it did not."""
+    return str(results.run.get("finished") or "")
+
+
+def end_or_start_of(results: RunResults) -> str:
+    """Return when the run ended, or else when it began; empty where neither is known."""
+    return end_of(results) or str(results.run.get("started") or "")
+
+
 def _identity(text: str) -> str:
     """Return what a finding is called that *text* tells apart from others."""
     return f"f-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
@@ -451,8 +452,9 @@ def conclude(
     run = {**results.run, "session": session}
     if mitigations:
         day = datetime.datetime.now(datetime.UTC).date()
-        if results.last_known:
-            day = datetime.date.fromisoformat(results.last_known[:10])
+        last_known = end_or_start_of(results)
+        if last_known:
+            day = datetime.date.fromisoformat(last_known[:10])
         run["mitigations"] = followed_up(mitigations, results.named, day)
     return replace(results, run=run, findings=false_alarms.adjusted(results.findings))
 

@@ -143,10 +143,10 @@ def worse_off(finding: model.Finding) -> str:
     """The group that a FLAG or FAIL is about; empty for other verdicts, which say of nobody that
     they are worse off.
     """
-    pair = None
-    if finding.verdict in model.ALARMS:
-        pair = model.deciding_pair(finding.pairs)
-    return (pair and pair.worse_off) or ""
+    pair = model.deciding_pair(finding.pairs)
+    if pair is None or finding.verdict not in model.ALARMS:
+        return ""
+    return pair.worse_off or ""
 
 
 def effect_words(finding: model.Finding, levels: Sequence[float] = ()) -> str:
@@ -205,11 +205,10 @@ def _with_interval(words: str, ends: str) -> str:
 def _alarming_pair(finding: model.Finding, pair: model.PairResult) -> model.PairResult:
     """Return the most severe alarm about the groups of *pair*, or *pair* where there is none."""
     groups = {pair.group_1, pair.group_2}
-    alarms = [
-        alarm
-        for alarm in finding.pairs
-        if alarm.alarm_only and {alarm.group_1, alarm.group_2} == groups
-    ]
+    alarms = []
+    for alarm in finding.pairs:
+        if alarm.alarm_only and {alarm.group_1, alarm.group_2} == groups:
+            alarms.append(alarm)
     return max(alarms, key=lambda alarm: alarm.verdict.severity, default=pair)
 
 

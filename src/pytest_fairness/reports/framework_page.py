@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pytest_fairness import words
 from pytest_fairness.analysis.frameworks import Artefact, Clause, Framework, is_old
 from pytest_fairness.baselines.mitigations import unanswered
-from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.findings_json import RunResults, end_of
 from pytest_fairness.reports.overview import banners, counted_findings, failures_without_finding
 from pytest_fairness.reports.sections import Page, Printed, Section, facts
 from pytest_fairness.runs.folder import run_folders
@@ -145,7 +145,7 @@ def _log(_: RunResults, run_dir: Path) -> Answer:
 
 
 def _signature(results: RunResults, _: Path) -> Answer:
-    finished = results.finished[:10]
+    finished = end_of(results)[:10]
     lacks = "a signature: pytest-fairness audit --pdf PATH writes a page with lines to sign on"
     if not finished:
         return Answer(lacks=f"an end with its date; {lacks}")
@@ -153,7 +153,7 @@ def _signature(results: RunResults, _: Path) -> Answer:
 
 
 def _repeats(results: RunResults, run_dir: Path) -> Answer:
-    finished = results.finished[:10]
+    finished = end_of(results)[:10]
     others = sum(other.name != run_dir.name for other in run_folders(run_dir.parent))
     if not others:
         return Answer(f"one run, of {finished}", "other runs over time, in the same folder")

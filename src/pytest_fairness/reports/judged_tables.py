@@ -170,16 +170,16 @@ class JudgedTable:
 
     def matches(self, finding: Finding) -> Matches | None:
         """The matched replies of the pair that decides *finding*; None where there are none."""
-        pairs = [
-            pair for pair in finding.pairs if pair.metric == finding.outcome and not pair.alarm_only
-        ]
+        pairs = []
+        for pair in finding.pairs:
+            if pair.metric == finding.outcome and not pair.alarm_only:
+                pairs.append(pair)
         if not pairs or self.analysis not in _OF_GROUPS:
             return None
-        pair = deciding_pair(pairs) or pairs[0]
-        groups = [pair.group_1, pair.group_2]
+        decider = deciding_pair(pairs) or pairs[0]
         for scored in self._scored():
-            if set(groups) <= set(scored.design.group.labels):
-                return self._matched(scored, pair, finding.kind is OutcomeKind.CATEGORICAL)
+            if {decider.group_1, decider.group_2} <= set(scored.design.group.labels):
+                return self._matched(scored, decider, finding.kind is OutcomeKind.CATEGORICAL)
         return None
 
     def _matched(self, scored: ScoredRows, pair: PairResult, of_labels: bool) -> Matches | None:
@@ -220,11 +220,10 @@ class JudgedTable:
         design = scored.design
         compared = scored.by.split(" × ")
         name = design.cluster_name
-        classes = [
-            protected
-            for protected in design_of(frame).protected_classes
-            if protected in frame and protected not in compared
-        ]
+        classes = []
+        for protected in design_of(frame).protected_classes:
+            if protected in frame and protected not in compared:
+                classes.append(protected)
         asked = dict.fromkeys([*_SAME, design.block_name or "template"])
         same = [column for column in asked if column in frame]
         if name is None:
@@ -323,9 +322,8 @@ def _paired(agreed: Ints, first: Ints, second: Ints) -> Ints:
     """Return the rows of the *first* side and of the *second* that share a number in *agreed*, each
     row once (M × 2), in the order of the first.
     """
-    marks, others = (
-        agreed[rows] * agreed.size + _repeats(agreed[rows]) for rows in (first, second)
-    )
+    marks = agreed[first] * agreed.size + _repeats(agreed[first])
+    others = agreed[second] * agreed.size + _repeats(agreed[second])
     _, at_first, at_second = np.intersect1d(marks, others, assume_unique=True, return_indices=True)
     order = np.argsort(at_first)
     return np.column_stack([first[at_first[order]], second[at_second[order]]])
@@ -335,9 +333,7 @@ def _score(value: float, finding: Finding, labels: Sequence[str]) -> str:
     if labels:
         return labels[int(value)]
     if finding.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        if value:
-            return "yes"
-        return "no"
+        return words.yes_or_no(value)
     return f"{formatting.value(float(value), finding)} {finding.unit}".strip()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.analysis.blinding import MaskedReply, blinded
+from pytest_fairness.analysis.reading import as_columns
 from pytest_fairness.errors import UsageError
 from pytest_fairness.reports.run_tables import RunTables
 from pytest_fairness.runs.judgements import READ_BY, Judgement, judgements
@@ -73,11 +74,10 @@ class LabelSample:
 
     def left(self, labels: Iterable[PersonLabel], who: str) -> list[SampledText]:
         """Return the texts that *who* has not labelled, in order, by the *labels* so far."""
-        done = {
-            (label.key, label.reply)
-            for label in labels
-            if label.who == who and label.question == self.task.digest
-        }
+        done = set()
+        for label in labels:
+            if label.who == who and label.question == self.task.digest:
+                done.add((label.key, label.reply))
         return [text for text in self.texts if not done.issuperset(text.replies)]
 
 
@@ -101,11 +101,10 @@ def label_sample(
         judged = list(judgements(records).values())
     ours = [judgement for judgement in judged if _is_of(judgement, scorer)]
     if not ours:
-        outcomes = {
-            judgement.outcome.name
-            for judgement in judged
-            if judgement.outcome is not None and judgement.outcome.scorer
-        }
+        outcomes = set()
+        for judgement in judged:
+            if judgement.outcome is not None and judgement.outcome.scorer:
+                outcomes.add(judgement.outcome.name)
         raise UsageError(
             f"{run_dir.name}: no assertion judged what a scorer {scorer!r} read; scorers of this "
             f"run: {listed(sorted(outcomes))}"
@@ -171,8 +170,7 @@ def _strata(
     frame: pd.DataFrame, judgement: Judgement, *, unread: bool
 ) -> Mapping[_Stratum, list[int]]:
     """Return the places of the rows that were read, or of the *unread* ones, by group."""
-    by = judgement.arguments["by"]
-    columns = [by] if isinstance(by, str) else list(by)
+    columns = as_columns(judgement.arguments["by"])
     strata: dict[_Stratum, list[int]] = defaultdict(list)
     groups = zip(*(frame[column].tolist() for column in columns), strict=True)
     rows = zip(frame["reply"], frame[READ_BY], groups, strict=True)

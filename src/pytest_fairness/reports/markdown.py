@@ -78,8 +78,7 @@ def _headed(section: sections.Section, sign: str) -> str:
         blocks.append(f"{sign} {markdown(section.heading)}")
     if section.verdict is not None:
         blocks.append(_verdict(sections.Entry(verdict=section.verdict, reason=section.reason)))
-    if section.sentence:
-        blocks.append(markdown(section.sentence))
+    blocks.append(markdown(section.sentence))
     blocks.append(" · ".join(map(markdown, section.chips)))
     blocks += map(block_of, section.parts)
     return _joined(blocks)

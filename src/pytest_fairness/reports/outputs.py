@@ -56,7 +56,10 @@ def write_outputs(
     done = {"report": write_html(run)}
     if html is not None:
         for page in run.glob("*.html"):
-            _write(html if page == done["report"] else html.with_name(page.name), page.read_bytes())
+            into = html.with_name(page.name)
+            if page == done["report"]:
+                into = html
+            _write(into, page.read_bytes())
         done["html"] = html
     texts: dict[str, tuple[Path | None, Callable[[], str]]] = {
         "markdown": (
@@ -95,7 +98,9 @@ def append_summary(path: Path, text: str) -> bool:
     it. Raises StoreError.
     """
     try:
-        room = MOST_SUMMARY - (path.stat().st_size if path.exists() else 0)
+        room = MOST_SUMMARY
+        if path.exists():
+            room -= path.stat().st_size
         if len(text.encode()) > room:
             return False
         with path.open("a", encoding="utf-8", newline="\n") as stream:

@@ -20,7 +20,7 @@ from pytest_fairness.baselines.justifications import EXPIRED
 from pytest_fairness.model import ALARMS, Finding, Reason, Verdict, deciding_pair
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, shortened
-from pytest_fairness.reports.findings_json import ItemResult, RunResults
+from pytest_fairness.reports.findings_json import ItemResult, RunResults, end_or_start_of
 from pytest_fairness.reports.sections import (
     Banner,
     Columns,
@@ -301,7 +301,7 @@ def decision_section(results: RunResults, _: Path) -> Section | None:
     open_ = _open_alarms(results)
     parts = list[Part]()
     if open_:
-        today = _day(results.last_known)
+        today = _day(end_or_start_of(results))
         columns: Columns = {
             "Verdict": lambda at: Entry(verdict=results.findings[at].verdict),
             "Finding": lambda at: Entry(

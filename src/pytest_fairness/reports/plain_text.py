@@ -93,12 +93,8 @@ def _paragraph(part: str, width: int) -> list[str]:
 
 @lines_of.register(sections.Table)
 def _table(part: sections.Table, width: int) -> list[str]:
-    lines = table_lines(part, part.rows, width)
-    if part.caption:
-        lines = [*_wrapped(part.caption, width), *lines]
-    if part.more:
-        lines += _items([part.more], width)
-    return lines
+    caption = _wrapped(part.caption, width)
+    return [*caption, *table_lines(part, part.rows, width), *_items([part.more], width)]
 
 
 @lines_of.register(sections.Facts)
@@ -131,9 +127,7 @@ def _statements(part: sections.Statements, width: int) -> list[str]:
     lines: list[str] = []
     for item in part.items:
         lines += _statement(item, width)
-    if part.more:
-        lines += _items([part.more], width)
-    return lines
+    return [*lines, *_items([part.more], width)]
 
 
 def _statement(item: sections.Section, width: int) -> list[str]:
@@ -207,7 +201,7 @@ def _headed(heading: str, parts: Iterable[sections.Part], width: int) -> list[st
 
 
 def _items(texts: Iterable[str], width: int, first: str = "  ") -> list[str]:
-    """Return each of *texts*, the *first* line of each before the others."""
+    """Return each of *texts*, with *first* before its first line; nothing of an empty one."""
     lines: list[str] = []
     for text in texts:
         lines += _wrapped(text, width, first, "    ")
@@ -233,10 +227,9 @@ def table_lines(
     """Return *rows* of a *table* under its titles, two spaces apart, within the *width*; columns of
     words give way first.
     """
-    columns = [
-        [line(_plain(row[place])) for row in (table.head, *rows)]
-        for place in range(len(table.head))
-    ]
+    columns = []
+    for place in range(len(table.head)):
+        columns.append([line(_plain(row[place])) for row in (table.head, *rows)])
     widths = _column_widths(table, columns, width)
     lines = []
     for row in zip(*columns, strict=True):
@@ -268,8 +261,7 @@ def _column_widths(
 
 def _giving(widths: Sequence[int], of_words: Collection[int]) -> int:
     """Return the widest column: of those *of_words* as long as one has room, then of all."""
-    roomy = [place for place, width in enumerate(widths) if width > _NARROWEST]
-    giving = [place for place in roomy if place in of_words]
+    giving = [place for place in sorted(of_words) if widths[place] > _NARROWEST]
     return max(giving or range(len(widths)), key=widths.__getitem__)
 
 

@@ -369,12 +369,16 @@ def _matched(
         )
     mine = _by_key(before, with_endpoint=apart)
     theirs = _by_key(after, with_endpoint=apart)
-    both = {key: (entry, theirs[key]) for key, entry in mine.items() if key in theirs}
-    for side, of_side in zip(sides, (mine, theirs), strict=True):
-        for key, entry in of_side.items():
-            if key not in both:
-                left_out.append(f"{entry.about}: only {side} judged it")
-    return list(both.values())
+    both = []
+    for key, entry in mine.items():
+        if key in theirs:
+            both.append((entry, theirs[key]))
+        else:
+            left_out.append(f"{entry.about}: only {sides[0]} judged it")
+    for key, entry in theirs.items():
+        if key not in mine:
+            left_out.append(f"{entry.about}: only {sides[1]} judged it")
+    return both
 
 
 def _by_key(

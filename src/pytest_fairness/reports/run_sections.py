@@ -148,9 +148,6 @@ def _system_facts(
         **(endpoint.get("default_parameters") or {}),
     }
     models = ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
-    prompted = "no"
-    if endpoint.get("supports_system_prompt"):
-        prompted = "yes"
     simulated = ""
     if endpoint.get("simulated"):
         simulated = "yes: no model was asked"
@@ -164,7 +161,7 @@ def _system_facts(
         "Model asked for": model,
         "Model that answered": models or "no answer names its model",
         "Parameters": sent,
-        "Takes a system prompt": prompted,
+        "Takes a system prompt": words.yes_or_no(endpoint.get("supports_system_prompt")),
         "Identity": _listed(identity),
         "Simulated": simulated,
     }

@@ -268,7 +268,9 @@ class RunTables:
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name in TABLES:
             frame: pd.DataFrame = getattr(self, name)
-            yield name, frame.reset_index() if frame.index.name else frame
+            if frame.index.name:
+                frame = frame.reset_index()
+            yield name, frame
 
     # ------------------------------------------------------------ as a notebook shows it
 
@@ -386,8 +388,10 @@ def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     values = list(map(_scalar, column))
     if all(value is None or isinstance(value, (bool, int, float)) for value in values):
         return pd.Series(values, index=column.index, dtype=object).convert_dtypes()
-    texts = [
-        None if value is None else str(value).encode("utf-8", "backslashreplace").decode()
-        for value in values
-    ]
+    texts: list[str | None] = []
+    for value in values:
+        text = None
+        if value is not None:
+            text = str(value).encode("utf-8", "backslashreplace").decode()
+        texts.append(text)
     return pd.Series(texts, index=column.index, dtype="string")

@@ -200,16 +200,6 @@ class Section(Spec, tag="section", frozen=True):
                 notes += part.items
         return notes
 
-    @property
-    def is_marked(self) -> bool:
-        """Return whether it says of itself, or of a statement in it, where its replies come from."""
-        if self.marks:
-            return True
-        for part in self.parts:
-            if isinstance(part, Statements) and any(item.marks for item in part.items):
-                return True
-        return False
-
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
     str,
@@ -253,7 +243,7 @@ class Page(Spec, frozen=True):
         sources = []
         if self.simulated:
             which = ""
-            if any(section.is_marked for section in self.sections):
+            if any(map(_is_marked, self.sections)):
                 which = " for what is marked “simulated”"
             sources.append(
                 Banner(
@@ -267,6 +257,18 @@ class Page(Spec, frozen=True):
             words = "Replies come from a recorded run; no model was asked now."
             sources.append(Banner(kind="replayed", about="Replayed.", words=words))
         return (*sources, *self.banners)
+
+
+def _is_marked(section: Section) -> bool:
+    """Return whether *section* says of itself, or of a statement in it, where its replies come
+    from.
+    """
+    if section.marks:
+        return True
+    for part in section.parts:
+        if isinstance(part, Statements) and any(item.marks for item in part.items):
+            return True
+    return False
 
 
 def write_page(run_dir: Path, stem: str, page: Page) -> None:

@@ -35,7 +35,7 @@ from pytest_fairness.reports.bundle import (
     verify,
 )
 from pytest_fairness.reports.escaping import clipped, columns_of, html
-from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.findings_json import RunResults, end_of, read_results, sources_of
 from pytest_fairness.reports.html import NAME as REPORT
 from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.overview import (
@@ -304,7 +304,7 @@ def scope(results: RunResults) -> str:
 
 def day(results: RunResults) -> str:
     """Return the day on which the run came to its end."""
-    return results.finished[:10]
+    return end_of(results)[:10]
 
 
 # ---------------------------------------------------------------- badge
@@ -332,7 +332,7 @@ def badge(results: RunResults) -> str:
         colour = _BROKEN
     fields: list[tuple[str, Any]] = [
         ("fairness", _DARK),
-        (", ".join([*results.sources, verdicts]), colour),
+        (", ".join([*sources_of(results), verdicts]), colour),
         (scope(results), _DARK),
         (day(results), _DARK),
     ]

@@ -121,7 +121,7 @@ def _is_to_be_judged(manifest: Mapping[str, Any]) -> bool:
 
 
 def _recordings(runs: Sequence[RunResults]) -> list[str]:
-    """Return the id of the run whose replies each of *runs* judged: its own, or the one it replays."""
+    """Return whose replies each of *runs* judged: its own id, or that of the run it replays."""
     sources = {str(results.run["id"]): results.run.get("replay_of") for results in runs}
     recordings = []
     for results in runs:
@@ -278,7 +278,7 @@ def _trend_of(identity: str, last: RunResults, runs: Sequence[RunResults]) -> Fi
 
 
 def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | None:
-    """Return the pair of *finding* that compares the same as the one *followed*, if there is one."""
+    """Return the pair of *finding* that compares the same as *followed*, if there is one."""
     if finding is None or followed is None:
         return None
     for pair in finding.pairs:
