@@ -146,14 +146,23 @@ def after_correction(text: str) -> str:
     return ""
 
 
-def corrected_first(text: str, read: Callable[[str], T | None]) -> T | None:
-    """Return what *read* makes of what *text* says after a correction; else of all of it."""
+def corrected_first(
+    text: str, read: Callable[[str], T], value: Callable[[T], object] = lambda reading: reading
+) -> T:
+    """Return what *read* makes of what *text* says after a correction, where the *value* of that is
+    not None; else of all of it.
+    """
     corrected = after_correction(text)
     if corrected:
         reading = read(corrected)
-        if reading is not None:
+        if value(reading) is not None:
             return reading
     return read(text)
+
+
+def before(text: str, start: int, reach: int) -> str:
+    """Return the *reach* characters of *text* before *start*."""
+    return text[max(0, start - reach) : start]
 
 
 def own_words(text: str) -> str:
@@ -212,9 +221,14 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     return _fields(objects)
 
 
+def fields_of(text: str) -> dict[str, list[Any]]:
+    """The fields of :func:`json_fields`; none without an object."""
+    return json_fields(text) or {}
+
+
 def field_of(text: str, keys: Iterable[str]) -> list[Any] | None:
     """All values of the first of *keys* in the JSON object of *text*; ``None`` without one."""
-    fields = json_fields(text) or {}
+    fields = fields_of(text)
     for key in keys:
         if key in fields:
             return fields[key]
