@@ -18,6 +18,7 @@ from pytest_fairness.scorers.text import (
     agreed,
     corrected_first,
     field_of,
+    is_foreign,
     own_words,
     plain,
     settled,
@@ -43,6 +44,8 @@ def decision(text: str) -> bool | None:
     if values is not None:
         return agreed(map(_from_json, values))
     text = settled(plain(text))
+    if is_foreign(text):
+        return None
     for pattern, meaning in _IDIOMS:
         text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)
     marked = _marked(text)

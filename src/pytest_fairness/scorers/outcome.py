@@ -21,7 +21,7 @@ from pytest_fairness.scorers.labelling import NONE
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.reading_turn import Other, ReadingTask, Unread
-from pytest_fairness.scorers.refusal import is_refusal
+from pytest_fairness.scorers.refusal import refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
@@ -92,7 +92,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "rating",
         rating,
-        "4",
+        "5",
         {
             "kind": "ordinal",
             "unit": "points",
@@ -105,7 +105,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "decision",
         decision,
-        "4",
+        "5",
         {"kind": "binary", "reply_tokens": SHORT_REPLY, "reading": _READ_DECISION},
     ),
     (
@@ -116,13 +116,13 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ),
     (
         "refusal",
-        is_refusal,
-        "4",
+        refusal,
+        "5",
         {"kind": "refusal", "lower_is_worse": False, "reading": _READ_REFUSAL},
     ),
-    ("triage", triage, "3", {**_URGENCY, "reading": _READ_DAYS}),
-    ("triage_esi", triage_esi, "2", _URGENCY),
-    ("triage_manchester", triage_manchester, "2", _URGENCY),
+    ("triage", triage, "4", {**_URGENCY, "reading": _READ_DAYS}),
+    ("triage_esi", triage_esi, "3", _URGENCY),
+    ("triage_manchester", triage_manchester, "3", _URGENCY),
     ("disclaimer", has_disclaimer, "1", {"kind": "binary", "lower_is_worse": False}),
     (
         "toxicity",
@@ -453,7 +453,7 @@ def _read_row(
         return _score(scorer, fingerprint, row), reader
     score = None
     if answer.text is not None:
-        score = _score(scorer, fingerprint, row._replace(reply=answer.text))
+        score = _score_of_answer(scorer, fingerprint, row._replace(reply=answer.text), form)
     if score is None and form is not None and not form.answers:
         # Nobody asked for that line: it may be any words of the reply.
         score = _score(scorer, fingerprint, row)
@@ -461,11 +461,26 @@ def _read_row(
     return score, _reader_of(row, score, reader)
 
 
+def _score_of_answer(scorer: Scorer, fingerprint: str | None, row: _Row, form: _Form | None) -> Any:
+    """Return what the answer that *row* holds means by its *form*, else what *scorer* makes of
+    it.
+    """
+    if form is None:
+        return _score(scorer, fingerprint, row)
+    score = form.meanings.get(row.reply)
+    if score is None:
+        return _score(scorer, fingerprint, row)
+    return score
+
+
 class _Form(NamedTuple):
-    """The key and the answers that a design asks for; none where it asks for no form."""
+    """The key and the answers that a design asks for, with what it says that they mean; none where
+    it asks for no form.
+    """
 
     key: str | None
     answers: Sequence[str]
+    meanings: Mapping[str, bool]
 
 
 def _form_of(frame: pd.DataFrame, scorer: Scorer) -> _Form | None:
@@ -476,11 +491,23 @@ def _form_of(frame: pd.DataFrame, scorer: Scorer) -> _Form | None:
         return None
     asked = design_of(frame).answer
     if asked is None or scorer.kind is OutcomeKind.REFUSAL:
-        return _Form(None, ())
+        return _Form(None, (), {})
     answers: Any = asked["answers"]
+    meanings: Any = asked.get("meanings")
+    if meanings:
+        return _form_by_meaning(scorer, str(asked["key"]), meanings)
     if all(scorer(answer) is None for answer in answers):
         return None
-    return _Form(str(asked["key"]), answers)
+    return _Form(str(asked["key"]), answers, {})
+
+
+def _form_by_meaning(scorer: Scorer, key: str, meanings: Mapping[str, bool]) -> _Form | None:
+    """Return the form whose labels say what they mean: to a yes or no that is called as its *key*;
+    None for another outcome.
+    """
+    if scorer.name != key or scorer.kind is not OutcomeKind.BINARY:
+        return None
+    return _Form(key, tuple(meanings), meanings)
 
 
 def _reader_of(row: _Row, score: Any, reader: ReadBy) -> ReadBy | None:

@@ -8,7 +8,8 @@ import json
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import filterfalse
 from operator import itemgetter
@@ -93,6 +94,8 @@ def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
 
 
 _SHARED = Patterns("shared")
+_STOP_WORDS = Patterns("stop_words")
+_OTHER_LANGUAGES = ("german", "french", "spanish")
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
@@ -158,13 +161,26 @@ def own_words(text: str) -> str:
 
 
 def is_foreign(text: str) -> bool:
-    """Return whether a short *text* has common words of another European language, and none of
-    English.
+    """Return whether *text* is in another European language: its beginning has common words of one
+    and none of English, or its whole has two, and two more for each English one.
     """
-    words = set(_LETTERS.findall(text[:400].lower()))
-    if words.isdisjoint(_SHARED.words("foreign")):
-        return False
-    return words.isdisjoint(_SHARED.words("english"))
+    telling = set(_LETTERS.findall(text[:400].lower()))
+    if telling.isdisjoint(_SHARED.words("english")):
+        telling.intersection_update(_SHARED.words("foreign"))
+    else:
+        telling.clear()
+    counts = Counter(map(_stop_words().get, _LETTERS.findall(text[:LONGEST].lower())))
+    most = max(map(counts.__getitem__, _OTHER_LANGUAGES))
+    return bool(telling) or most >= 2 * (counts["english"] + 1)
+
+
+@cache
+def _stop_words() -> Mapping[str, str]:
+    """Return stop word → the one language that has it."""
+    languages: dict[str, str] = {}
+    for language in ("english", *_OTHER_LANGUAGES):
+        languages |= dict.fromkeys(_STOP_WORDS.words(language), language)
+    return languages
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:
