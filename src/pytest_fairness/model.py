@@ -146,6 +146,10 @@ class Cell:
         return self.turns[-1]
 
 
+#: What an answer line says of a reply that declines, in any case and language.
+DECLINING = ("declined", "keine antwort")
+
+
 class Elicitation(StrEnum):
     """The way by which a closed answer is asked for: by a JSON schema, by the line that a reply ends
     with, or as the system's users ask.

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from pytest_fairness.scorers.outcome import BUILT_IN
-from pytest_fairness.scorers.text import is_in_another_language
+from pytest_fairness.scorers.text import is_foreign
 
 FILE = Path(__file__).parents[1] / "data" / "replies_prose.yaml"
 #: Replies that are read rightly, read wrongly (some of which commit themselves to nothing), left
@@ -64,11 +64,7 @@ def test_each_reply_stands_once() -> None:
 
 def test_replies_in_another_language_are_told() -> None:
     """All replies to the ten requests in German and Spanish, and none of the 150 in English."""
-    told = [
-        is_in_another_language(entry["prompt"])
-        for entry in entries()
-        if is_in_another_language(entry["reply"])
-    ]
-    assert told.count(True) == 9
-    assert told.count(False) == 1
-    assert sum(is_in_another_language(entry["prompt"]) for entry in entries()) == 9
+    told = [entry["reply"] for entry in entries() if is_foreign(entry["reply"])]
+    asked_in_it = [entry["reply"] for entry in entries() if is_foreign(entry["prompt"])]
+    assert told == asked_in_it
+    assert len(told) == 10

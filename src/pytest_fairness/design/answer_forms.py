@@ -9,11 +9,14 @@ changes what is measured: a finding says how its trials were asked. See
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Elicitation
+import msgspec
+
+from pytest_fairness.documents import Text
+from pytest_fairness.errors import InvalidEntry, UsageError
+from pytest_fairness.model import DECLINING, JSON, Elicitation
 
 ANSWER_SLOT = "answer"
 """The slot of a template where the sentence stands that asks for the form."""
@@ -26,24 +29,79 @@ _EXAMPLE = (
     "10)}"
 )
 _OWN_KEYS = ("thinking", "declined", "reason")
-#: In this order: who has to answer first cannot think, and who cannot decline answers.
-_BESIDE: Mapping[str, JSON] = {
-    "thinking": {"type": "string", "description": "Your reasons, in one or two sentences."},
-    "declined": {"type": "boolean", "description": "True only if you decline to answer."},
-    "reason": {"type": "string", "description": "The reason for declining; else empty."},
-}
+_YES_OR_NO = (True, False)
+
+
+class AnswerSentences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The sentences of one language that ask for an answer by line and by form, with ``{what}`` and
+    ``{key}`` in them; what may be answered, a ``number`` or ``labels``; and what the schema says of
+    ``thinking``, ``declined`` and ``reason``.
+
+    Raises UsageError for a sentence without its place.
+    """
+
+    line: Text
+    form: Text
+    number: Text
+    labels: Text
+    thinking: Text
+    declined: Text
+    reason: Text
+
+    def __post_init__(self) -> None:
+        for name, place in _PLACES_IN:
+            if place not in getattr(self, name):
+                raise InvalidEntry(f"{name}: write {place} where it belongs")
+        if not any(f": {word}`" in self.line.casefold() for word in DECLINING):
+            raise InvalidEntry(f"line: readers know to decline by {' or '.join(DECLINING)}")
+
+    @property
+    def common_fields(self) -> dict[str, JSON]:
+        """Return the fields of a form beside the answer, in this order: who has to answer first
+        cannot think, and who cannot decline answers.
+        """
+        return {
+            "thinking": {"type": "string", "description": self.thinking},
+            "declined": {"type": "boolean", "description": self.declined},
+            "reason": {"type": "string", "description": self.reason},
+        }
+
+
+_PLACES_IN = (
+    ("line", "{what}"),
+    ("form", "{key}"),
+    ("form", "{what}"),
+    ("number", "{low}"),
+    ("number", "{high}"),
+    ("labels", "{labels}"),
+)
+ENGLISH = AnswerSentences(
+    line="End with a line `ANSWER: <{what}>`; if you decline to answer, with a line "
+    "`ANSWER: declined`.",
+    form='Answer with a JSON object: "thinking", your reasons in one or two sentences; "declined", '
+    'true only if you decline to answer; "reason", why you decline, else empty; {key}, {what}, or '
+    "null if you decline.",
+    number="a whole number from {low} to {high}",
+    labels="one of {labels}",
+    thinking="Your reasons, in one or two sentences.",
+    declined="True only if you decline to answer.",
+    reason="The reason for declining; else empty.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerForm:
     """The answers that a test accepts under one *key*: two or more *labels*, or, where these are
-    empty, the whole numbers from *low* to *high*.
+    empty, the whole numbers from *low* to *high*. ``meanings`` says of labels that no scorer reads
+    whether they are favourable; *sentences* ask for it.
     """
 
     key: str
     labels: tuple[str, ...] = ()
     low: int = 0
     high: int = 0
+    meanings: Mapping[str, bool] = field(default_factory=dict)
+    sentences: AnswerSentences = ENGLISH
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -57,7 +115,8 @@ class AnswerForm:
         if not self.labels:
             # One by one: not every provider takes a minimum and a maximum.
             answer = {"type": "integer", "enum": list(range(self.low, self.high + 1))}
-        properties: dict[str, JSON] = {**_BESIDE, self.key: {"anyOf": [answer, {"type": "null"}]}}
+        properties = self.sentences.common_fields
+        properties[self.key] = {"anyOf": [answer, {"type": "null"}]}
         schema: dict[str, JSON] = {
             "type": "object",
             "properties": properties,
@@ -70,23 +129,21 @@ class AnswerForm:
     def sentence(self, elicitation: Elicitation) -> str:
         """Return the sentence of that *elicitation*; empty for Elicitation.PLAIN."""
         if elicitation is Elicitation.LINE:
-            what = f"a whole number from {self.low} to {self.high}"
-            if self.labels:
-                what = f"one of {', '.join(self.labels)}"
-            return (
-                f"End with a line `ANSWER: <{what}>`; if you decline to answer, with a line "
-                "`ANSWER: declined`."
-            )
+            return self.sentences.line.replace("{what}", self._what(self.labels))
         if elicitation is Elicitation.FORM:
-            what = f"a whole number from {self.low} to {self.high}"
-            if self.labels:
-                what = f"one of {', '.join(map(_quoted, self.labels))}"
-            return (
-                'Answer with a JSON object: "thinking", your reasons in one or two sentences; '
-                '"declined", true only if you decline to answer; "reason", why you decline, else '
-                f"empty; {_quoted(self.key)}, {what}, or null if you decline."
-            )
+            what = self._what(list(map(_quoted, self.labels)))
+            sentence = self.sentences.form.replace("{key}", _quoted(self.key))
+            return sentence.replace("{what}", what)
         return ""
+
+    def _what(self, labels: Sequence[str]) -> str:
+        """Return what may be answered, in words: one of *labels*, or a number where there are
+        none.
+        """
+        if labels:
+            return self.sentences.labels.replace("{labels}", ", ".join(labels))
+        number = self.sentences.number.replace("{low}", str(self.low))
+        return number.replace("{high}", str(self.high))
 
     def asked_in(self, texts: Sequence[str], elicitation: Elicitation) -> tuple[str, ...]:
         """Return *texts*, the turns of a conversation, with the sentence in the place of its slot,
@@ -101,12 +158,16 @@ class AnswerForm:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return what the table of trials carries of the form."""
-        return {"key": self.key, "answers": list(self.answers)}
+        carried: dict[str, JSON] = {"key": self.key, "answers": list(self.answers)}
+        if self.meanings:
+            carried["meanings"] = dict(self.meanings)
+        return carried
 
 
-def answer_form(given: object) -> AnswerForm | None:
+def answer_form(given: object, sentences: AnswerSentences = ENGLISH) -> AnswerForm | None:
     """Return the form of *given*, one key with its labels, two or more texts, or with the ends of a
-    range of whole numbers; None for None. Raises UsageError.
+    range of whole numbers; None for None. Labels may say what they mean to a yes or no,
+    ``{"einladen": True, "ablehnen": False}``. Raises UsageError.
     """
     if given is None:
         return None
@@ -118,16 +179,38 @@ def answer_form(given: object) -> AnswerForm | None:
     key, accepted = entries[0][0], entries[0][1]
     if key in _OWN_KEYS:
         raise UsageError(f"answer={{{key!r}: …}}: the form has {key!r} of its own; rename the key")
-    values: list[Any] = []
-    if isinstance(accepted, Sequence) and not isinstance(accepted, str):
-        values = list(accepted)
+    values = _values(accepted)
     if _is_range(values):
-        return AnswerForm(key=key, low=values[0], high=values[1])
+        return AnswerForm(key=key, low=values[0], high=values[1], sentences=sentences)
     if _are_labels(values):
-        return AnswerForm(key=key, labels=tuple(values))
+        meanings = _meanings(key, accepted)
+        return AnswerForm(key=key, labels=tuple(values), meanings=meanings, sentences=sentences)
     raise UsageError(
-        f"answer={{{key!r}: {accepted!r:.60}}}: give two or more different labels: {_EXAMPLE}"
+        f"answer={{{key!r}: {accepted!r:.60}}}: give two or more different labels, none of "
+        f"them {' or '.join(DECLINING)}: {_EXAMPLE}"
     )
+
+
+def _values(given: object) -> list[Any]:
+    """Return the labels of *given*, or the ends of its range; none where it is neither."""
+    if isinstance(given, (Sequence, Mapping)) and not isinstance(given, str):
+        return list(given)
+    return []
+
+
+def _meanings(key: str, labels: object) -> Mapping[str, bool]:
+    """Return what *labels* say that they mean; nothing where they say nothing. Raises UsageError
+    for meanings other than true and false, and where only one of them is there.
+    """
+    if not isinstance(labels, Mapping):
+        return {}
+    meanings = list(labels.values())
+    if set(map(type, meanings)) != {bool} or len(set(meanings)) < len(_YES_OR_NO):
+        raise UsageError(
+            f"answer={{{key!r}: {dict(labels)!r:.60}}}: say of each label whether it is "
+            "favourable, and have both: {'einladen': True, 'ablehnen': False}"
+        )
+    return dict(labels)
 
 
 def _is_range(values: Sequence[Any]) -> bool:
@@ -140,6 +223,8 @@ def _is_range(values: Sequence[Any]) -> bool:
 def _are_labels(values: Sequence[Any]) -> bool:
     """Return whether *values* are two or more different texts."""
     texts = {value for value in values if isinstance(value, str)}
+    if any(text.casefold() in DECLINING for text in texts):
+        return False  # who answers so declines to answer
     return 1 < len(texts) == len(values)
 
 

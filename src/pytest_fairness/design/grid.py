@@ -15,9 +15,10 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.answer_forms import ANSWER_SLOT, UNFILLED, AnswerForm
+from pytest_fairness.design.answer_forms import ANSWER_SLOT, ENGLISH, UNFILLED, AnswerForm
 from pytest_fairness.design.answer_forms import answer_form as form_of
 from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
+from pytest_fairness.design.locales import Locale, read_locale
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.series import PILOT, series_of, without_groups
@@ -34,7 +35,6 @@ from pytest_fairness.design.stages import (
 )
 from pytest_fairness.design.templates import (
     REQUEST,
-    SLOTS,
     Template,
     TemplateLike,
     TextOrSeries,
@@ -78,6 +78,7 @@ class Grid(LazyCells):
     name_slot: str
     turns: tuple[Template, ...] = ()
     asks_for_form: bool = True
+    role: str = ROLE
     group_size: int = 0
 
     @property
@@ -154,7 +155,7 @@ class Grid(LazyCells):
             cell = self[position]
         if not self.turns:
             if cell.system:
-                return (ROLE.replace("{system}", cell.system), cell.prompt)
+                return (self.role.replace("{system}", cell.system), cell.prompt)
             return (cell.prompt,)
         _, *choices, unit_at = self.digits(self.position(position))
         values, _, _ = self.context(choices)
@@ -203,6 +204,7 @@ class GridDesign:
     conditions: tuple[Condition, ...]
     answer: AnswerForm | None
     asks_for_form: bool
+    locale: Locale | None
     parameters: Mapping[str, JSON]
     name_slot: str
     names: int | None
@@ -225,6 +227,7 @@ class GridDesign:
         turns: Sequence[str] | None = None,
         answer: Mapping[str, object] | None = None,
         answer_form: bool = True,
+        locale: str | None = None,
         parameters: Mapping[str, JSON] | None = None,
         name_slot: str = "name",
         seed: int = 0,
@@ -251,6 +254,11 @@ class GridDesign:
         asked_under = _AS_THEY_ARE
         if classes:
             asked_under = conditions(signal)
+        language = None
+        sentences = ENGLISH
+        if locale is not None:
+            language = _language(locale, personas_folder, has_personas=bool(personas))
+            sentences = language.sentences
         return cls(
             templates=templates(template),
             system=_system_prompt(system),
@@ -259,8 +267,9 @@ class GridDesign:
             classes=classes,
             personas=personas,
             conditions=asked_under,
-            answer=form_of(answer),
+            answer=form_of(answer, sentences),
             asks_for_form=answer_form,
+            locale=language,
             parameters=dict(parameters or {}),
             name_slot=name_slot,
             names=names,
@@ -309,7 +318,22 @@ def expand_grid(**arguments: Any) -> Grid:
     axis and the mend, for anything that would make a grid other than it looks.
     """
     design = GridDesign.parse(**arguments)
-    return design.draw(Banks.load(arguments.get("personas_folder"))).check()
+    return design.draw(_banks(arguments)).check()
+
+
+def _banks(arguments: Mapping[str, Any]) -> Banks:
+    """Return the banks that a grid of *arguments* draws from. Raises UsageError."""
+    return Banks.load(arguments.get("personas_folder"), arguments.get("locale"))
+
+
+def _language(locale: str, folder: Path | None, *, has_personas: bool) -> Locale:
+    """Return the words of *locale*. Raises UsageError for an unknown one, and beside personas."""
+    if has_personas:
+        raise UsageError(
+            f"locale={locale!r}: personas are written in English; give groups={{...}} instead of "
+            "persona=..."
+        )
+    return read_locale(locale, folder)
 
 
 def _system_prompt(system: str | None) -> Template | None:
@@ -412,7 +436,11 @@ class DrawnGrid:
     def _whole_grid(self) -> Grid:
         """Return the grid of all cells, with the repetitions that its design says."""
         design = self.design
+        role = ROLE
+        if design.locale is not None:
+            role = design.locale.role
         return Grid(
+            role=role,
             templates=design.templates,
             axes=design.axes,
             units=self.units,
@@ -432,7 +460,7 @@ class DrawnGrid:
         filled: set[str] = set()
         for unit in self.units:
             filled |= unit.values.keys() | unit.labels.keys()
-        filled -= SLOTS
+            filled -= unit.agreeing
         for axis in self.design.axes:
             if axis.name in filled:
                 raise UsageError(
@@ -509,7 +537,7 @@ def _enough_repetitions(grid: Grid, base: int) -> int:
 def _check_filled(template: Template, unit: Unit, slots: Set[str]) -> None:
     """Raise UsageError for a slot of *template* that is not among *slots*."""
     slot = template.missing(slots)
-    if slot is not None and base_slot(slot) in SLOTS:
+    if slot is not None and base_slot(slot) in unit.agreeing:
         raise UsageError(
             f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not "
             "known: add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
@@ -540,7 +568,7 @@ def _fault_of_places(template: Template, unit: Unit, name_slot: str) -> str | No
         return "has no pronoun, such as {they} or {their}"
     if lost:
         return f"has no slot for the name, so nothing in it conveys {lost[0]}{mend}"
-    if not unit.swapped and not slots & (unit.values.keys() - SLOTS):
+    if not unit.swapped and not slots & (unit.values.keys() - unit.agreeing):
         return f"uses nothing of the personas, so all would be asked the same{mend}"
     return None
 
@@ -594,7 +622,7 @@ def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
     if isinstance(names, int):
         base = names
     design = GridDesign.parse(**arguments)
-    banks = Banks.load(arguments.get("personas_folder"))
+    banks = _banks(arguments)
     fewest, most = _names_to_draw(names, max(declared or RATES), base, design)
 
     def draw(number: int) -> DrawnGrid:
@@ -633,7 +661,7 @@ def shortest_groups(arguments: Mapping[str, Any], names: int) -> list[str]:
     none where only crossed groups run out.
     """
     short = []
-    banks = Banks.load(arguments.get("personas_folder"))
+    banks = _banks(arguments)
     design = GridDesign.parse(**{**arguments, "names": names + 1})
     for axis in design.classes:
         for group in axis.groups:
@@ -674,7 +702,7 @@ def pilot_grid(calls: int, **arguments: Any) -> Grid:
         conditions=(Condition(PILOT, by_name=False, kind=None),),
         names=ceil(calls / cells),
     )
-    drawn = neutral.draw(Banks.load(arguments.get("personas_folder")))
+    drawn = neutral.draw(_banks(arguments))
     units = tuple(replace(unit, parts=(PILOT, *unit.parts)) for unit in drawn.units)
     return replace(drawn, units=units).check()
 

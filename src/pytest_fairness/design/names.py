@@ -150,13 +150,13 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         self._samples: dict[Hashable, tuple[Name, ...]] = {}
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> NameBanks:
-        """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises
-        UsageError.
+    def load(cls, folder: Path | None = None, locale: str | None = None) -> NameBanks:
+        """The shipped banks, extended or replaced by the user's ``personas`` *folder*; those of a
+        *locale*, ``personas/de/names``, instead of the American ones. Raises UsageError.
         """
         if folder is None:
-            return _shipped_banks()
-        return _read_banks(folder)
+            return _shipped_banks(locale)
+        return _read_banks(folder, locale)
 
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
         """Return as many names of each group as the bank can balance. Raises KeyError."""
@@ -388,18 +388,21 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         raise UsageError(f"there are no surnames for {protected_class}/{group}")
 
 
-def _read_banks(folder: Path | None) -> NameBanks:
-    """The first names and surnames by key; those of the user's *folder* replace ours."""
+def _read_banks(folder: Path | None, locale: str | None) -> NameBanks:
+    """The first names and surnames of *locale* by key; those of the user's *folder* replace
+    ours.
+    """
     banks: list[dict[Key, NameEntry]] = []
+    names = Path(locale or ".") / "names"
     for relative, needed in (
-        ("names/first_names.csv", {"gender"}),
-        ("names/surnames.csv", set[str]()),
+        (names / "first_names.csv", {"gender"}),
+        (names / "surnames.csv", set[str]()),
     ):
         columns = [name for name in NameEntry.__struct_fields__ if name != "where"]
         if not needed:
             columns.remove("gender")
         merged: dict[Key, NameEntry] = {}
-        for path in layers(relative, folder):
+        for path in filter(Path.is_file, layers(str(relative), folder)):
             entries: dict[Key, NameEntry] = {}
             for row in rows(path, needed | {"protected_class", "group", "name", "source"}, columns):
                 cells: Any = row.data
@@ -416,8 +419,8 @@ def _read_banks(folder: Path | None) -> NameBanks:
 
 
 @cache
-def _shipped_banks() -> NameBanks:
-    return _read_banks(None)
+def _shipped_banks(locale: str | None) -> NameBanks:
+    return _read_banks(None, locale)
 
 
 def _spread(

@@ -14,6 +14,7 @@ from itertools import product, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_fairness.design.locales import Locale, read_locale
 from pytest_fairness.design.names import BY_SURNAME, GENDER, RACE, Name, NameBanks
 from pytest_fairness.design.personas import SCORES, Persona
 from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
@@ -49,8 +50,9 @@ class Unit:
     context.
 
     ``values`` fills slots; ``labels`` are the words to put where a template has a place for them,
-    by class; ``conveys`` says which slots carry which groups; ``swapped`` are the groups that the
-    grid compares. ``cluster`` is the unit of evidence, ``parts`` its share of the cell's id.
+    by class; ``conveys`` says which slots carry which groups; ``agreeing`` are the slots that agree
+    with a name, pronouns among them; ``swapped`` are the groups that the grid compares. ``cluster``
+    is the unit of evidence, ``parts`` its share of the cell's id.
     """
 
     parts: tuple[str, ...]
@@ -59,6 +61,7 @@ class Unit:
     values: Mapping[str, str]
     labels: Mapping[str, str]
     conveys: Mapping[str, Mapping[str, str]]
+    agreeing: frozenset[str] = SLOTS
     cluster: str | None
     persona: str | None
     attributes: Mapping[str, JSON]
@@ -74,7 +77,7 @@ class Unit:
         """The words by which the texts *asked* convey a group, beside names and pronouns: ``has
         depression; Black``.
         """
-        named = {name_slot, *NAME_SLOTS, LABEL_SLOT, *SLOTS}
+        named = {name_slot, *NAME_SLOTS, LABEL_SLOT, *self.agreeing}
         slots: set[str] = set()
         for template in asked:
             slots |= template.plain_slots
@@ -265,11 +268,29 @@ class Banks(NamedTuple):
     folder: Path | None
     names: NameBanks
     signals: Signals
+    locale: Locale | None = None
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Banks:
-        """Read the banks. Raises UsageError."""
-        return cls(folder, NameBanks.load(folder), Signals.load(folder))
+    def load(cls, folder: Path | None = None, locale: str | None = None) -> Banks:
+        """Read the banks; those of a *locale* have names and its own agreement, and no words that
+        convey a group. Raises UsageError.
+        """
+        if locale is None:
+            return cls(folder, NameBanks.load(folder), Signals.load(folder))
+        return cls(folder, NameBanks.load(folder, locale), Signals({}), read_locale(locale, folder))
+
+    @property
+    def agreeing(self) -> frozenset[str]:
+        """The slots that agree with a name."""
+        if self.locale is None:
+            return SLOTS
+        return self.locale.slots
+
+    def agreement(self, gender: str | None) -> Mapping[str, str]:
+        """Return what the agreeing slots hold for a name of that *gender*."""
+        if self.locale is None:
+            return pronouns_of(gender)
+        return self.locale.agreeing(gender)
 
 
 class Person(NamedTuple):
@@ -415,9 +436,27 @@ class Crossing:
             parts=parts,
             named=named,
             phrases=phrases,
-            pronouns=_agreed_pronouns(groups, required=condition.kind == PRONOUN),
+            pronouns=self._agreed_pronouns(groups, required=condition.kind == PRONOUN),
             signal=_signal(condition, named=bool(named), worded=bool(phrases)),
         )
+
+    def _agreed_pronouns(self, groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
+        """The agreeing slots of a gender group, those of nobody for the control; none for a group
+        without known pronouns.
+        """
+        gender = groups.get(GENDER)
+        if gender is None:
+            return {}
+        if gender == CONTROL and self.banks.locale is None:
+            return pronouns("they")
+        agreed = self.banks.agreement(gender)
+        if required and not agreed:
+            raise UsageError(
+                f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
+                f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', "
+                "'ze/hir']"
+            )
+        return agreed
 
     def _units_of(self, combination: Combination) -> list[Unit]:
         """Return the units of one combination, one a person."""
@@ -451,6 +490,7 @@ class Crossing:
             values={**self._values(person), **combination.pronouns},
             labels=labels,
             conveys=self._conveys(combination, person, {key: groups[key] for key in labels}),
+            agreeing=self.banks.agreeing,
             cluster=cluster,
             persona=person.persona_id,
             attributes=person.attributes,
@@ -466,7 +506,7 @@ class Crossing:
         if name:
             values.pop("last_name", None)
             values |= {self.name_slot: name.full, "first_name": name.first}
-            values |= pronouns_of(name.gender)
+            values |= self.banks.agreement(name.gender)
             if name.last:
                 values["last_name"] = name.last
         return values
@@ -514,6 +554,11 @@ class Crossing:
             return tuple(map(str, axis.values[groups[name]]))
         if axis.values or self._is_wordless(name, condition, named=named):
             return ()
+        if self.banks.locale is not None:
+            raise UsageError(
+                f"with a locale= names alone convey {name}, by signal='name'; for words give "
+                f"phrases of your own: groups={{{name!r}: {{{groups[name]!r}: ['…'], …}}}}"
+            )
         kind = condition.words
         phrases = self.banks.signals.phrases(name, groups[name], kind, groups.get(GENDER))
         if kind == LABEL:
@@ -669,20 +714,3 @@ def _signal(condition: Condition, *, named: bool, worded: bool) -> str:
     if condition.kind is not None:
         return condition.name
     return _SIGNALS.get((named, worded), condition.name)
-
-
-def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
-    """The pronoun slots of a gender group, *they* for the control; none for a group without known
-    pronouns.
-    """
-    gender = groups.get(GENDER)
-    if gender == CONTROL:
-        return pronouns("they")
-    agreed = pronouns_of(gender)
-    if all((required, gender is not None, not agreed)):
-        raise UsageError(
-            f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
-            f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', "
-            "'ze/hir']"
-        )
-    return agreed

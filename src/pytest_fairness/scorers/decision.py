@@ -18,7 +18,7 @@ from pytest_fairness.scorers.text import (
     agreed,
     corrected_first,
     field_of,
-    is_in_another_language,
+    is_foreign,
     own_words,
     plain,
     settled,
@@ -44,7 +44,7 @@ def decision(text: str) -> bool | None:
     if values is not None:
         return agreed(map(_from_json, values))
     text = settled(plain(text))
-    if is_in_another_language(text):
+    if is_foreign(text):
         return None
     for pattern, meaning in _IDIOMS:
         text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)

@@ -12,10 +12,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_fairness.model import DECLINING
 from pytest_fairness.scorers.text import LONGEST
 
 DECLINED = "declined"
-"""What a form, or an answer line, says of a reply that declines."""
+"""The field by which a form says that a reply declines."""
 _BESIDE = frozenset(("thinking", DECLINED, "reason"))
 _ENDS_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning|scratchpad)>", re.IGNORECASE)
 #: Whatever marks an answer: bold, quotes, backticks, brackets, a full stop.
@@ -60,7 +61,7 @@ def given_answer(reply: str, key: str | None, answers: Sequence[str]) -> Given |
     line = last_line(settled)
     if line is None:
         return None
-    if line.casefold() == DECLINED:
+    if line.casefold() in DECLINING:
         return Given(None, declined=True, form=False)
     return Given(_one_of(line, answers), declined=False, form=False)
 

@@ -21,13 +21,13 @@ from pytest_fairness.scorers.labelling import NONE
 from pytest_fairness.scorers.letter import letter_scorers
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.reading_turn import Other, ReadingTask, Unread
-from pytest_fairness.scorers.refusal import is_refusal
+from pytest_fairness.scorers.refusal import refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import (
     char_count,
-    is_in_another_language,
+    is_foreign,
     masked,
     names_of,
     signal_mask,
@@ -93,7 +93,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "rating",
         rating,
-        "4",
+        "5",
         {
             "kind": "ordinal",
             "unit": "points",
@@ -117,18 +117,13 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     ),
     (
         "refusal",
-        is_refusal,
+        refusal,
         "5",
-        {
-            "kind": "refusal",
-            "lower_is_worse": False,
-            "reads_english": True,
-            "reading": _READ_REFUSAL,
-        },
+        {"kind": "refusal", "lower_is_worse": False, "reading": _READ_REFUSAL},
     ),
-    ("triage", triage, "3", {**_URGENCY, "reading": _READ_DAYS}),
-    ("triage_esi", triage_esi, "2", _URGENCY),
-    ("triage_manchester", triage_manchester, "2", _URGENCY),
+    ("triage", triage, "4", {**_URGENCY, "reading": _READ_DAYS}),
+    ("triage_esi", triage_esi, "3", _URGENCY),
+    ("triage_manchester", triage_manchester, "3", _URGENCY),
     (
         "disclaimer",
         has_disclaimer,
@@ -471,7 +466,7 @@ def _read_row(
         return _score(scorer, fingerprint, row), reader
     score = None
     if answer.text is not None:
-        score = _score(scorer, fingerprint, row._replace(reply=answer.text))
+        score = _score_of_answer(scorer, fingerprint, row._replace(reply=answer.text), form)
     if score is None and form is not None and not form.answers:
         # Nobody asked for that line: it may be any words of the reply.
         score = _score_by_rules(scorer, fingerprint, row)
@@ -482,16 +477,31 @@ def _read_row(
 def _score_by_rules(scorer: Scorer, fingerprint: str | None, row: _Row) -> Any:
     """Return the score of the prose of *row*; None for prose that *scorer* has no rules for."""
     prose = isinstance(row.reply, str) and row.refused not in (True, 1)
-    if scorer.reads_english and prose and is_in_another_language(row.reply):
+    if scorer.reads_english and prose and is_foreign(row.reply):
         return None
     return _score(scorer, fingerprint, row)
 
 
+def _score_of_answer(scorer: Scorer, fingerprint: str | None, row: _Row, form: _Form | None) -> Any:
+    """Return what the answer that *row* holds means by its *form*, else what *scorer* makes of
+    it.
+    """
+    if form is None:
+        return _score(scorer, fingerprint, row)
+    score = form.meanings.get(row.reply)
+    if score is None:
+        return _score(scorer, fingerprint, row)
+    return score
+
+
 class _Form(NamedTuple):
-    """The key and the answers that a design asks for; none where it asks for no form."""
+    """The key and the answers that a design asks for, with what it says that they mean; none where
+    it asks for no form.
+    """
 
     key: str | None
     answers: Sequence[str]
+    meanings: Mapping[str, bool]
 
 
 def _form_of(frame: pd.DataFrame, scorer: Scorer) -> _Form | None:
@@ -502,11 +512,23 @@ def _form_of(frame: pd.DataFrame, scorer: Scorer) -> _Form | None:
         return None
     asked = design_of(frame).answer
     if asked is None or scorer.kind is OutcomeKind.REFUSAL:
-        return _Form(None, ())
+        return _Form(None, (), {})
     answers: Any = asked["answers"]
+    meanings: Any = asked.get("meanings")
+    if meanings:
+        return _form_by_meaning(scorer, str(asked["key"]), meanings)
     if all(scorer(answer) is None for answer in answers):
         return None
-    return _Form(str(asked["key"]), answers)
+    return _Form(str(asked["key"]), answers, {})
+
+
+def _form_by_meaning(scorer: Scorer, key: str, meanings: Mapping[str, bool]) -> _Form | None:
+    """Return the form whose labels say what they mean: to a yes or no that is called as its *key*;
+    None for another outcome.
+    """
+    if scorer.name != key or scorer.kind is not OutcomeKind.BINARY:
+        return None
+    return _Form(key, tuple(meanings), meanings)
 
 
 def _reader_of(row: _Row, score: Any, reader: ReadBy) -> ReadBy | None:

@@ -9,7 +9,8 @@ import re
 import string
 import tomllib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import filterfalse
 from operator import itemgetter
@@ -94,10 +95,13 @@ def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
 
 
 _SHARED = Patterns("shared")
-_OTHERS = frozenset(_SHARED.words("other_languages"))
-_ENGLISH = frozenset((*_SHARED.words("english"), *_SHARED.words("grammar")))
+_STOP_WORDS = Patterns("stop_words")
+_OTHER_LANGUAGES = (
+    "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "polish",
+    "turkish",
+)  # fmt: skip
 _LATIN = frozenset(string.ascii_lowercase + "àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœąćęłńśźżğışšžčřěů")
-_PROSE_READ = 2_000  # characters that tell a language
+_BEGINNING = 400  # characters
 _FEW_LETTERS = 4
 
 
@@ -173,28 +177,41 @@ def own_words(text: str) -> str:
 
 
 def is_foreign(text: str) -> bool:
-    """Return whether a short *text* has common words of another European language, and none of
-    English.
+    """Return whether *text* is in another language than English: most of its letters are of another
+    alphabet; its beginning has common words of a European language and none of English; or its
+    whole has two of one language, and two more for each English one.
     """
-    words = set(_LETTERS.findall(text[:400].lower()))
+    return _begins_foreign(text[:_BEGINNING]) or _goes_on_foreign(text[:LONGEST].lower())
+
+
+def _begins_foreign(beginning: str) -> bool:
+    """Return whether a *beginning* has words that tell another language, and none of English."""
+    words = set(_LETTERS.findall(beginning.lower()))
     if words.isdisjoint(_SHARED.words("foreign")):
         return False
     return words.isdisjoint(_SHARED.words("english"))
 
 
-def is_in_another_language(text: str) -> bool:
-    """Return whether *text* is prose of another language than English: most of its letters are of
-    another alphabet, or it has two or more common words of another European language, and fewer of
-    English. The first 2,000 characters are read; a text of a few words may be of any language.
+def _goes_on_foreign(text: str) -> bool:
+    """Return whether *text*, in small letters, is in another alphabet, or has the stop words of
+    another language.
     """
-    words = _LETTERS.findall(text[:_PROSE_READ].lower())
+    words = _LETTERS.findall(text)
     letters = "".join(words)
-    latin = sum(map(_LATIN.__contains__, letters))
-    if 2 * latin < len(letters) and len(letters) > _FEW_LETTERS:
+    if sum(map(_LATIN.__contains__, letters)) < len(letters) / 2 and len(letters) > _FEW_LETTERS:
         return True
-    others = list(filter(_OTHERS.__contains__, words))
-    english = list(filter(_ENGLISH.__contains__, words))
-    return len(set(others)) > 1 and len(others) > len(english)
+    counts = Counter(map(_stop_words().get, words))
+    most = max(map(counts.__getitem__, _OTHER_LANGUAGES))
+    return most >= 2 * (counts["english"] + 1)
+
+
+@cache
+def _stop_words() -> Mapping[str, str]:
+    """Return stop word → the one language that has it."""
+    languages: dict[str, str] = {}
+    for language in ("english", *_OTHER_LANGUAGES):
+        languages |= dict.fromkeys(_STOP_WORDS.words(language), language)
+    return languages
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:

@@ -1,0 +1,102 @@
+"""Languages in which a design asks: forms that agree with a name, the role in a conversation, and
+the sentences that ask for an answer.
+
+A locale is a folder of ``personas/``: ``de/locale.yaml`` with its words, ``de/names`` with its name
+banks. Texts without a locale are English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+import msgspec
+
+from pytest_fairness.design.answer_forms import AnswerSentences
+from pytest_fairness.documents import Text, layers, open_document, shipped_folder
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
+from pytest_fairness.words import listed
+
+_FILE = "locale.yaml"
+#: Places of the forms of a slot, by the gender of the name.
+_PLACES = {"female": 0, "male": 1}
+_OF_NO_GENDER = 2
+_SLOT = re.compile(r"[a-z_]+")
+
+
+class Locale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """The words of one language that a design adds to its own texts.
+
+    ``agreement``: a slot, and its form for a woman, for a man, and for a name that says neither;
+    ``telling``: expressions for the words by which a reply tells whom it is about. Raises
+    UsageError for a role without ``{system}``, a slot that is none, and an expression that is none.
+    """
+
+    source: Text
+    agreement: dict[str, tuple[str, str, str]]
+    role: Text
+    sentences: AnswerSentences
+    telling: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if "{system}" not in self.role:
+            raise InvalidEntry("role: write {system} where the role belongs")
+        for slot in self.agreement:
+            if not _SLOT.fullmatch(slot):
+                raise InvalidEntry(f"agreement: {slot!r} is no slot; use a-z and _")
+        try:
+            re.compile("|".join(self.telling))
+        except re.error as error:
+            raise InvalidEntry(f"telling: {error}") from None
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """The slots that agree with a name, each with a small and with a capital letter."""
+        return frozenset((*self.agreement, *map(str.capitalize, self.agreement)))
+
+    def agreeing(self, gender: str | None) -> dict[str, str]:
+        """Return what each slot holds for a name of that *gender*."""
+        place = _PLACES.get(gender or "", _OF_NO_GENDER)
+        values = {slot: forms[place] for slot, forms in self.agreement.items()}
+        for slot, form in tuple(values.items()):
+            values[slot.capitalize()] = f"{form[:1].upper()}{form[1:]}"
+        return values
+
+    def without_telling(self, text: str) -> str:
+        """*text* with ``[removed]`` in the place of words that tell whom it is about."""
+        if not self.telling:
+            return text
+        return self._told.sub("[removed]", text)
+
+    @cached_property
+    def _told(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<!\w)(?:{'|'.join(self.telling)})(?!\w)", re.IGNORECASE)
+
+
+def read_locale(name: str, folder: Path | None = None) -> Locale:
+    """Return the locale called *name*: that of the project's ``personas`` *folder*, else the one
+    that ships. Raises UsageError for an unknown one.
+    """
+    locales = known_locales(folder)
+    if name not in locales:
+        raise UsageError(
+            f"locale={name!r}: known locales are {listed(locales)}{did_you_mean(name, locales)}; "
+            f"for one of your own put {_FILE} and names/ into personas/<locale>"
+        )
+    *_, path = filter(Path.is_file, layers(f"{name}/{_FILE}", folder))
+    return open_document(path).convert(Locale)
+
+
+def known_locales(folder: Path | None = None) -> tuple[str, ...]:
+    """The locales that ship, and those of the project's ``personas`` *folder*."""
+    folders = [shipped_folder()]
+    if folder is not None:
+        folders.append(folder)
+    files = product(folders, (f"*/{_FILE}", f"*/{Path(_FILE).stem}.only.yaml"))
+    names: Mapping[str, None] = {}
+    for place, pattern in files:
+        names = {**names, **{path.parent.name: None for path in place.glob(pattern)}}
+    return tuple(sorted(names))
