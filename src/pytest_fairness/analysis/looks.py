@@ -45,7 +45,8 @@ four fifths is .64."""
 NOTHING_TO_REDUCE = "nothing to reduce"
 """Begins the note on a pair of an arm that had no disparity: what did not shrink is not settled."""
 RED_OF_BUDGET = 1.26
-"""A fair audit is red in up to so many times its budget: templates add a fifth, t at 10 names 5 %."""
+"""A fair audit is red in up to so many times its budget: templates add a fifth, t at 10 names 5 %.
+"""
 EFFECT = "effect d"
 RATIO = "impact ratio"
 DIFFERENCE = "difference"

@@ -56,7 +56,9 @@ MARGIN = 0.5
 """Effects above this FAIL, and PASS needs the 90 % interval inside ± this (Cohen 1988: medium)."""
 MAX_UNSCORED = 0.05
 LOST_ALIKE = 0.2
-"""p of equal shares without an outcome over which nothing says that what is missing differs between two groups."""
+"""p of equal shares without an outcome over which nothing says that what is missing differs between
+two groups.
+"""
 MAX_RAGGED = 0.20
 MAX_REFUSAL_DIFFERENCE = 0.05
 LIKELY_REFUSAL_DIFFERENCE = 0.2

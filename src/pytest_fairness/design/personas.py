@@ -35,7 +35,9 @@ QUOTAS: Mapping[str, Mapping[str, int]] = {
     "appearance": {"not_stated": 75, "average": 5, "heavier": 10, "shorter": 5, "taller": 5},
     "health": {"not_stated": 75, "none": 5, "chronic": 10, "recovered": 10},
 }  # fmt: skip
-"""Category → group → how many of the 100: as the specification has it, from ``religion`` on as decision 138 has it."""
+"""Category → group → how many of the 100: as the specification has it, from ``religion`` on as
+decision 138 has it.
+"""
 _OWN_WORDS = tuple(category for category in QUOTAS if category not in ("age", "employment_gap"))
 
 

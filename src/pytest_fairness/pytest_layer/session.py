@@ -568,7 +568,9 @@ class FairnessSession:
         return self._end.trouble
 
     def write_summary(self, terminal: Any) -> None:
-        """Write the last lines in the terminal: counts, each finding's sentence, where the report lies."""
+        """Write the last lines in the terminal: counts, each finding's sentence, where the report
+        lies.
+        """
         if not self._end.says_something:
             return
         orphans = []

@@ -34,7 +34,9 @@ from pytest_fairness.reports.sections import Banner, Page, Section, read_section
 from pytest_fairness.runs.reader import refuse_unreadable
 
 Builder: TypeAlias = Callable[[RunResults, Path], Section | None]
-"""Makes a section of the report from the run's results and folder; None where there is nothing to show."""
+"""Makes a section of the report from the run's results and folder; None where there is nothing to
+show.
+"""
 
 
 def report_page(results: RunResults, run_dir: Path) -> Page:

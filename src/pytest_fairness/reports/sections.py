@@ -28,7 +28,9 @@ SUFFIX = ".page.json"
 SECTIONS_SUFFIX = ".sections.json"
 T = TypeVar("T")
 Kind: TypeAlias = Literal["", "heat", "findings", "sign"]
-"""Of a table: figures, tinted squares, lines that stand below each other on a narrow screen, lines to sign on."""
+"""Of a table: figures, tinted squares, lines that stand below each other on a narrow screen, lines
+to sign on.
+"""
 
 
 class Entry(Spec, frozen=True):

@@ -34,7 +34,9 @@ ROWS = "number_of_rows"
 _WHAT_IT_COUNTS = "how many rows of the table that was counted each row stands for"
 NAME_PARTS = ("first_name", "last_name")
 _CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
-"""Columns that, where present, tell apart trials of the same name and template that are not repetitions."""
+"""Columns that, where present, tell apart trials of the same name and template that are not
+repetitions.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,9 @@ from pytest_fairness.statistics.choices import FIRST, Choices, Slates
 from pytest_fairness.statistics.clusters import all_pairs, two_sided_t
 
 RIDGE = 1.0
-"""Penalty ½·β² on each coefficient where the likelihood has no maximum: a standard normal prior on log odds."""
+"""Penalty ½·β² on each coefficient where the likelihood has no maximum: a standard normal prior on
+log odds.
+"""
 
 
 @dataclass(frozen=True, slots=True)

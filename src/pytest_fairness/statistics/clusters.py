@@ -22,7 +22,9 @@ from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 from pytest_fairness.statistics.layout import PairCells, Pairs
 
 TINY = 1e-12
-"""Relative size under which a spread or a difference is rounding, not data: averages of equal scores differ by less."""
+"""Relative size under which a spread or a difference is rounding, not data: averages of equal
+scores differ by less.
+"""
 
 CONFIDENCE = 0.90
 """Of the intervals that a verdict reads: two one-sided tests at 5 % (Schuirmann 1987)."""

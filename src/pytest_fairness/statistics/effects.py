@@ -29,7 +29,9 @@ from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
 from pytest_fairness.statistics.proportions import FEW, woolf_variance
 
 LOGIT_TO_D = float(np.sqrt(3) / np.pi)
-"""ln OR · √3/π is the d of two logistic distributions with that odds ratio (Hasselblad & Hedges 1995)."""
+"""ln OR · √3/π is the d of two logistic distributions with that odds ratio (Hasselblad & Hedges
+1995).
+"""
 
 
 class Effect(NamedTuple):

@@ -25,7 +25,9 @@ from pytest_fairness.statistics.effects import Effect
 from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
 
 LEAST_ROWS = 5
-"""Rows of both groups from which a template is tested alone: with fewer, no p under .01 is to be had."""
+"""Rows of both groups from which a template is tested alone: with fewer, no p under .01 is to be
+had.
+"""
 EMPTY = np.zeros(0)
 
 

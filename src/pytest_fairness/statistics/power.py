@@ -39,9 +39,13 @@ SEED = 20261123
 DRAWS = 4000
 """Pairs that are drawn: a share of .8 has a standard error of .006."""
 MOST_COUNTED = 100
-"""Clusters whose counts are drawn one by one; of more, several count as a larger one that spreads as they do."""
+"""Clusters whose counts are drawn one by one; of more, several count as a larger one that spreads
+as they do.
+"""
 PART, RESAMPLES = 50, 200
-"""Pairs with labels are drawn in parts, each with resamples of its own, so that chance in these averages out."""
+"""Pairs with labels are drawn in parts, each with resamples of its own, so that chance in these
+averages out.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

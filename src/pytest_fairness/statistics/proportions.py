@@ -231,7 +231,9 @@ def nearly_equal(
 # ---------------------------------------------------------------- four fifths
 
 SMALLEST_SHARE = 0.02
-"""A group of less than this share of the data is no reference (after Q&A 16 of the Uniform Guidelines)."""
+"""A group of less than this share of the data is no reference (after Q&A 16 of the Uniform
+Guidelines).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,10 +29,14 @@ OVERALL = "overall"
 PASSES = "passes"
 WARNINGS = "warnings"
 LARGE = 8
-"""Personas from which a category is tested as it is; smaller ones are tested on the spread of all categories."""
+"""Personas from which a category is tested as it is; smaller ones are tested on the spread of all
+categories.
+"""
 SMALLEST = 2
 CLIP = 4 * 1.4826
-"""Changes beyond so many MADs of the median are clipped: four standard deviations, if the changes are normal."""
+"""Changes beyond so many MADs of the median are clipped: four standard deviations, if the changes
+are normal.
+"""
 OWN_LEVEL = 0.05
 """A category is tested on the spread of all only if its own one-sided t is below this, and holds too many clipped
 changes if chance brings so many less often."""

@@ -25,7 +25,9 @@ from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
 from pytest_fairness.statistics.proportions import Z_95, wilson
 
 EVEN = 0.75
-"""How even sets of names must be to be units: their effective number (Kish 1965) as a share of the names a group."""
+"""How even sets of names must be to be units: their effective number (Kish 1965) as a share of the
+names a group.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,9 @@ class _Stage:
     sides: Sides
 
     def crossing(self, boundary: float) -> float:
-        """Return the chance of crossing *boundary*, in standard deviations, here for the first time."""
+        """Return the chance of crossing *boundary*, in standard deviations, here for the first
+        time.
+        """
         height = boundary * self.scale
         up = sum(point.weight * _tail((height - point.place) / self.step) for point in self.before)
         if self.sides == 1:
@@ -97,7 +99,9 @@ class _Stage:
 
 
 def spent(budget: float, information: float) -> float:
-    """Return how much of *budget* is spent at the share *information* of all data: A·ln(1 + (e−1)t)."""
+    """Return how much of *budget* is spent at the share *information* of all data: A·ln(1 +
+    (e−1)t).
+    """
     return budget * log1p((e - 1) * information)
 
 
