@@ -564,9 +564,12 @@ def _alone(text: str, mentions: _Mentions, named: Sequence[_Mention]) -> Choice 
     """
     if named and _heads_concession(text, named[0]):
         return _chosen(named[0].number)
-    last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
+    text = text.strip()
+    last = re.split(r"(?<=[.!?])\s+", text)[-1]
+    parts = dict.fromkeys((last, last.rpartition(":")[2]))
+    parts.pop(text, None)  # nothing is set apart from it
     # A letter at the end, or a number, is no candidate.
-    for part in filter(_TWO_LETTERS.search, (last, last.rpartition(":")[2])):
+    for part in filter(_TWO_LETTERS.search, parts):
         choice = _bare(part, mentions)
         if choice.number:
             return choice

@@ -29,7 +29,8 @@ _LINE = re.compile(
 #: A line that says its key twice, and the tokens by which a model ends a reply.
 _KEY_AGAIN = re.compile(r"^" + _KEYS + r"[ \t\xa0]{0,5}[:：=]", re.IGNORECASE)
 _END_TOKEN = re.compile(r"<\|[a-z_]{1,20}\|>$")
-_ANGLES = re.compile(r"^<([^<>|]{1,60})>$")
+#: An answer in angle brackets; not the list of what may be answered, repeated.
+_ANGLES = re.compile(r"^<((?!.*(?:[,/…]| or |one of))[^<>|]{1,60})>$")
 _OUT_OF = re.compile(
     r"^(?P<answer>\d{1,4}) ?(?:/|out of|of|von|sur|de) ?(?P<top>\d{1,4})$", re.IGNORECASE
 )
@@ -93,16 +94,11 @@ def last_line(reply: str) -> str | None:
         text = _END_TOKEN.sub("", match["answer"].strip(_AROUND))
         text = _KEY_AGAIN.sub("", text).strip(_AROUND)
         angles = _ANGLES.match(text)
-        if angles and not _lists_several(angles[1]):
+        if angles:
             text = angles[1].strip(_AROUND)
         if not text.startswith("<"):
             answer = text
     return answer
-
-
-def _lists_several(text: str) -> bool:
-    """Return whether *text* repeats a list of what may be answered."""
-    return any(sign in text for sign in ",/…") or " or " in text or "one of" in text
 
 
 def _settled(reply: str) -> str:
@@ -125,19 +121,21 @@ def _one_of(value: Any, answers: Sequence[str]) -> str | None:
     """Return which of *answers* the *value* is, in any case, with or without how far their scale
     goes (``7/10``); None where it is none, or no text or number.
     """
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    if type(value) not in (str, int, float):
         return None
-    text = str(value).strip(_AROUND).casefold()
-    by_words = {answer.casefold(): answer for answer in answers or (str(value).strip(_AROUND),)}
-    out_of = _OUT_OF.match(text)
+    answer = str(value).strip(_AROUND)
+    if not answers:
+        return answer or None
+    out_of = _OUT_OF.match(answer)
     if out_of and _is_top(out_of["top"], answers):
-        text = out_of["answer"]
-    return by_words.get(text) or None
+        answer = out_of["answer"]
+    by_words = dict(zip(map(str.casefold, answers), answers, strict=True))
+    return by_words.get(answer.casefold()) or None
 
 
 def _is_top(number: str, answers: Collection[str]) -> bool:
-    """Return whether *number* is the highest of *answers*, which are numbers."""
-    if not answers or not all(answer.isdecimal() for answer in answers):
+    """Return whether *number* is the highest of *answers*, if those are numbers."""
+    if not all(map(str.isdecimal, answers)):
         return False
     return int(number) == max(map(int, answers))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
@@ -12,6 +13,12 @@ from pytest_fairness.scorers.scorer import Score, Scorer
 
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LONGEST_NAME = 40
+#: Types of what all labels stand for, the narrowest first, and the kind of outcome that they make.
+_KINDS: tuple[tuple[type | tuple[type, ...], OutcomeKind], ...] = (
+    (bool, OutcomeKind.BINARY),
+    ((int, float), OutcomeKind.ORDINAL),
+    (str, OutcomeKind.CATEGORICAL),
+)
 
 
 class AsksAModel:
@@ -93,16 +100,17 @@ def _scores(labels: Sequence[str] | Mapping[str, Meaning]) -> Mapping[str, Meani
 
 def _kind(task: ReadingTask) -> tuple[OutcomeKind, float | None, float | None]:
     """Return the kind of the outcome of *task*, and the ends of its scale."""
-    if task.scale is not None:
-        return OutcomeKind.ORDINAL, float(task.scale[0]), float(task.scale[1])
-    scores = list(task.labels.values())
-    if all(isinstance(score, bool) for score in scores):
-        return OutcomeKind.BINARY, None, None
-    numbers = [float(score) for score in scores if isinstance(score, (int, float))]
-    if len(numbers) == len(scores):
-        return OutcomeKind.ORDINAL, min(numbers), max(numbers)
-    if all(isinstance(score, str) for score in scores):
-        return OutcomeKind.CATEGORICAL, None, None
+    scores: Sequence[Any] = task.scale or tuple(task.labels.values())
+    for types, kind in _KINDS:
+        if all(isinstance(score, types) for score in scores):
+            return kind, *_ends(kind, scores)
     raise UsageError(
         f"labels={dict(task.labels)!r:.200}: let all stand for numbers, or for yes and no"
     )
+
+
+def _ends(kind: OutcomeKind, scores: Sequence[Any]) -> tuple[float, float] | tuple[None, None]:
+    """Return the least and the most of *scores* on a scale; None for those of another *kind*."""
+    if kind is not OutcomeKind.ORDINAL:
+        return None, None
+    return float(min(scores)), float(max(scores))
