@@ -40,8 +40,13 @@ def test_a_worked_number() -> None:
     means = one_group([1, 0, 0, 0, 1, 1, 0, 0], [1, 1, 0, 0, NAN, NAN, NAN, NAN])
     assert means.weight[0] == pytest.approx(14 / 45, abs=1e-12)
     assert means.mean[0] == pytest.approx(26 / 45, abs=1e-12)
-    # By hand: residuals 31/45, 1, 0, 0 about 19/45; alone ±½.
-    labelled = sum((value - 19 / 45) ** 2 for value in (31 / 45, 1, 0, 0)) / (4 * 3)
+    # By hand: residuals 31/45, 1, 0, 0 about 19/45, of which the reader's only yes (leverage 3/4, a
+    # half at most) counts twice, and the others 12/11 of theirs (1/12); alone ±½.
+    weights = (2, 12 / 11, 12 / 11, 12 / 11)
+    labelled = sum(
+        (weight * (value - 19 / 45)) ** 2
+        for weight, value in zip(weights, (31 / 45, 1, 0, 0), strict=True)
+    ) / (4 * 3)
     alone = (14 / 45) ** 2 * 4 * 0.25 / 16
     assert means.variance[0] == pytest.approx((labelled + alone) * 8 / 7, abs=1e-12)
     assert means.df[0] == 3
