@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from pytest_fairness import analyze_disparity, analyze_equivalence, analyze_four_fifths
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import OutcomeKind, Reason, Verdict
 from pytest_fairness.scorers.outcome import Outcome, ReadBy
@@ -308,6 +309,34 @@ def test_equivalence_of_ratings() -> None:
     )
     assert by_reader.verdict is Verdict.FAIL
     assert by_labels.verdict is Verdict.PASS
+
+
+def test_a_look_judges_by_its_own_levels() -> None:
+    """Red at its level, the intervals of both at 1 − 2b."""
+    table = seeded(7, GAP, 150)
+    look = Look(number=2, of=3, names=40, red=0.004990, green=0.018914)
+    given = {"outcome": "read", "by": "group", "labels": "label"}
+    for analyze, keywords, ends in (
+        (analyze_four_fifths, {}, "clustered_impact_ratio"),
+        (analyze_equivalence, {"margin": 0.1, "kind": "binary"}, "interval"),
+    ):
+        intervals = []
+        for at_look in ({}, {"_look": look}):
+            finding = analyze(table, **given, **keywords, **at_look)
+            statistics = finding.pairs[0].statistics
+            low, high = (statistics[f"{ends}_{end}"] for end in ("low", "high"))
+            intervals.append(np.log(high / low) if "ratio" in ends else high - low)
+        wider = stats.norm.ppf(1 - look.green) / stats.norm.ppf(0.95)
+        assert intervals[1] / intervals[0] == pytest.approx(wider, rel=0.02)
+    # p of the difference is .013: red at .05, and not at the look.
+    close = seeded(4, (0.30, 0.42), 100)
+    at_once, at_look = (
+        analyze_four_fifths(close, **given, **keywords) for keywords in ({}, {"_look": look})
+    )
+    assert at_look.family["alpha"] == look.red
+    assert look.red < at_look.pairs[0].corrected_p_value < 0.05
+    assert at_once.verdict is Verdict.FAIL
+    assert at_look.reason is Reason.SMALL_NUMBERS
 
 
 # ---------------------------------------------------------------- what is missing

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pytest_fairness import analyze_disparity
+from pytest_fairness import analyze_disparity, analyze_four_fifths
 from pytest_fairness.analysis.readers import Readers, labels_needed
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import OutcomeKind, Reason, Verdict
@@ -40,8 +40,13 @@ def test_a_worked_number() -> None:
     means = one_group([1, 0, 0, 0, 1, 1, 0, 0], [1, 1, 0, 0, NAN, NAN, NAN, NAN])
     assert means.weight[0] == pytest.approx(14 / 45, abs=1e-12)
     assert means.mean[0] == pytest.approx(26 / 45, abs=1e-12)
-    # By hand: residuals 31/45, 1, 0, 0 about 19/45; alone ±½.
-    labelled = sum((value - 19 / 45) ** 2 for value in (31 / 45, 1, 0, 0)) / (4 * 3)
+    # By hand: residuals 31/45, 1, 0, 0 about 19/45, of which the reader's only yes (leverage 3/4, a
+    # half at most) counts twice, and the others 12/11 of theirs (1/12); alone ±½.
+    weights = (2, 12 / 11, 12 / 11, 12 / 11)
+    labelled = sum(
+        (weight * (value - 19 / 45)) ** 2
+        for weight, value in zip(weights, (31 / 45, 1, 0, 0), strict=True)
+    ) / (4 * 3)
     alone = (14 / 45) ** 2 * 4 * 0.25 / 16
     assert means.variance[0] == pytest.approx((labelled + alone) * 8 / 7, abs=1e-12)
     assert means.df[0] == 3
@@ -82,6 +87,30 @@ def test_it_agrees_with_the_oracle() -> None:
     assert means.mean[0] == pytest.approx(point, abs=2e-4)
     half = stats.norm.ppf(0.95) * np.sqrt(means.variance[0])
     assert half == pytest.approx((high[0] - low[0]) / 2, rel=0.01)
+
+
+def test_the_ratio_agrees_with_the_oracle() -> None:
+    """The oracle's errors of two rates, joined by the delta method."""
+    ppi = pytest.importorskip("ppi_py", reason="pip install ppi-python")
+    random = np.random.default_rng(2)
+    parts = []
+    rates = []
+    errors = []
+    for group, rate in (("a", 0.4), ("b", 0.5)):
+        truth = (random.random(3000) < rate).astype(float)
+        reader = truth * (random.random(3000) < 0.8)
+        label = np.where(np.arange(3000) < 500, truth, NAN)
+        parts.append(pd.DataFrame({"group": group, "read": reader, "label": label}))
+        given = truth[:500], reader[:500], reader[500:]
+        low, high = (end[0] for end in ppi.ppi_mean_ci(*given, alpha=0.1))
+        rates.append((low + high) / 2)
+        errors.append((high - low) / 2 / stats.norm.ppf(0.95))
+    table = pd.concat(parts, ignore_index=True)
+    (pair,) = analyze_four_fifths(table, "read", "group", cluster=None, labels="label").pairs
+    assert pair.statistics["impact_ratio"] == pytest.approx(rates[0] / rates[1], rel=1e-3)
+    error = np.hypot(errors[0] / rates[0], errors[1] / rates[1])
+    low, high = (pair.statistics[f"clustered_impact_ratio_{end}"] for end in ("low", "high"))
+    assert np.log(high / low) / 2 == pytest.approx(stats.norm.ppf(0.95) * error, rel=0.015)
 
 
 def test_names_are_the_unit_of_both_terms() -> None:

@@ -174,6 +174,49 @@ def test_a_reader_that_errs_for_one_group_is_mended_by_labels(
     assert any(cells[:2] == ["100", "100"] and "(" in " ".join(cells) for cells in shown)
 
 
+#: The same question, asked of the ratio of the two rates, and of their difference.
+OTHER_ASSERTIONS = """
+def test_it(trials):
+    assert_four_fifths(trials, outcome=GRANTED, by="race_ethnicity")
+
+@asks
+def test_margin(trials):
+    assert_equivalent(trials, outcome=GRANTED, by="race_ethnicity", margin=.3)
+"""
+
+
+def test_labels_correct_a_ratio_and_a_margin_too(project: Project, mode: list[str]) -> None:
+    """Four fifths and equivalence: red as the model read a fair system, not so by the labels of all,
+    and what is recorded derives it again.
+    """
+    head = SUITE[: SUITE.index("def test_it")].replace("@pytest.mark", "asks = pytest.mark")
+    head = head.replace("assert_no_disparity", "assert_equivalent, assert_four_fifths")
+    suite = project.path / "test_suite.py"
+    suite.write_text(f"{head}@asks{OTHER_ASSERTIONS}", encoding="utf-8")
+
+    def run(*options: str) -> dict[str, Any]:
+        run_pytest(project.path, "-p", "no:cacheprovider", *mode, *options)
+        assert verify_run(project.last, {}).problems == []
+        findings = json.loads((project.last / "findings.json").read_text("utf-8"))["findings"]
+        return {finding["assertion"]: finding for finding in findings}
+
+    before = run()
+    assert set(before) == {"four_fifths", "equivalent"}
+    for finding in before.values():
+        assert finding["verdict"] in ("FAIL", "FLAG")
+        assert any(note.startswith("unvalidated reader") for note in finding["notes"])
+    assert label("--sample=100", "--csv=sheet.csv") == 0
+    Path("sheet.csv").write_text(filled(Path("sheet.csv").read_text("utf-8")), "utf-8")
+    assert label("--from=sheet.csv", "--who=AB") == 0
+    for finding in run("--fairness-replay=last").values():
+        assert finding["verdict"] not in ("FAIL", "FLAG")
+        notes = " ".join(finding["notes"])
+        assert "corrected by a person's labels (black 100, white 100; PPI++)" in notes
+        assert "unvalidated" not in notes
+        assert "do not correct" not in notes
+        assert finding["details"]["labels"]["race_ethnicity"]["white"]["recall"]["share"] == 1
+
+
 def test_a_sample_is_of_each_group_and_grows(project: Project) -> None:
     """A larger sample holds a smaller one, so that more labels add to those there are."""
     project.run()

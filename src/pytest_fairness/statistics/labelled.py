@@ -102,8 +102,12 @@ def _of_group(reader: Floats, labels: Floats, cluster: Ints, certain: Bools) -> 
     residual = label - weight * read
     mean = float(residual.mean())
     influence = np.zeros(reader.size)
-    # n − 1 for the mean that is taken off; the error is known by the labelled clusters.
-    influence[has_label] = (residual - mean) / np.sqrt(n * (n - 1))
+    # n − 1 for the mean that is taken off; the error is known by the labelled clusters. λ is fitted
+    # to these very labels, so each residual is smaller than that of a new one (HC3; MacKinnon &
+    # White 1985, J. Econometrics 29:305).
+    influence[has_label] = (residual - mean) / (
+        np.sqrt(n * (n - 1)) * (1 - _leverage(read, weight))
+    )
     if rest:
         others = reader[alone]
         mean += weight * float(others.mean())
@@ -117,6 +121,17 @@ def _of_group(reader: Floats, labels: Floats, cluster: Ints, certain: Bools) -> 
     sums = np.bincount(places, influence)
     variance = sums.size / (sums.size - 1) * float((sums**2).sum())
     return mean, variance, clusters - 1.0, float(label.std(ddof=1)), weight, n, True
+
+
+def _leverage(read: Floats, weight: float) -> Floats:
+    """Return how far each labelled row draws the slope to itself: (x − x̄)²/Σ(x − x̄)² of what was
+    *read*; nothing with no *weight* on the reader, and never over a half: a single yes among many
+    noes would have no error left.
+    """
+    if weight == 0:
+        return np.zeros(read.size)
+    away = (read - read.mean()) ** 2
+    return np.asarray(np.minimum(away / away.sum(), 0.5))
 
 
 def compared_by_labels(
