@@ -16,11 +16,14 @@ import pytest
 
 from pytest_fairness import (
     analyze_disparity,
+    analyze_error_rates,
     analyze_four_fifths,
     analyze_preference,
+    analyze_within,
     assert_no_disparity,
     counts_of,
 )
+from pytest_fairness.analysis import disparity, four_fifths
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import ROWS
@@ -124,6 +127,97 @@ def test_missing_outcomes_are_judged_as_in_rows(decisions: pd.DataFrame) -> None
     with_nan = with_null.with_columns(pl.col("hired").fill_null(float("nan")))
     for table in (with_null, with_nan):
         assert analyze_disparity(table, **given).sentence == expected.sentence
+
+
+#: By how much the rate of b is lower, which shares of b's decisions and of the others' are missing,
+#: and what the verdict is one of.
+GAPS = {
+    "equal": (0.0, 0.02, 0.02, "PASS"),
+    "at random": (0.0, 0.045, 0.045, "PASS"),
+    "unequal": (0.3, 0.02, 0.02, "FAIL"),
+    "found in spite of many": (0.3, 0.08, 0.08, "FAIL"),
+    "too many": (0.0, 0.25, 0.25, "INCONCLUSIVE"),
+    "missing of one group": (0.0, 0.048, 0.004, "FLAG or FAIL"),
+}
+
+
+@pytest.mark.parametrize("called", GAPS)
+@pytest.mark.parametrize("analyze", [analyze_disparity, analyze_four_fifths])
+def test_missing_outcomes_are_judged_by_counts(
+    analyze: Callable[..., Any],
+    called: str,
+    decisions: pd.DataFrame,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every figure and text, with clusters and blocks, of pandas, polars and DuckDB, and of rows in
+    another order; nothing is laid out as rows. The first on 100,000 of them.
+    """
+    gap, lost_of_b, lost, verdict = GAPS[called]
+    designs = [(None, None), ("person", "year")]
+    if called != "equal":
+        decisions = decisions.head(12_000)
+        designs += [("person", None), (None, "year")]
+    chance = np.random.default_rng(2)
+    is_b = (decisions["race"] == "b").to_numpy()
+    hired = (chance.random(is_b.size) < 0.4 - gap * is_b).astype(object)
+    hired[chance.random(is_b.size) < np.where(is_b, lost_of_b, lost)] = None
+    rows = decisions.assign(hired=hired)
+    shuffled = rows.sample(frac=1, random_state=3).reset_index(drop=True)
+    engine = duckdb.connect()
+    engine.register("decided", pl.from_pandas(rows).to_arrow())
+    tables = {"polars": pl.from_pandas(rows), "DuckDB": engine.sql("SELECT * FROM decided")}
+    monkeypatch.setattr(disparity, "by_rows", None)
+    monkeypatch.setattr(four_fifths, "by_rows", None)
+    for cluster, block in designs:
+        given = {"outcome": "hired", "by": "race", "cluster": cluster, "block": block}
+        expected = analyze(rows, **given)
+        assert expected.verdict.value in verdict
+        assert sum(group.unscored for group in expected.group_results) > 150
+        counts = counts_of(rows, "hired", "race", cluster=cluster, block=block)
+        for name, table in {**tables, "counts": counts, "shuffled": shuffled}.items():
+            assert unlike(expected, analyze(table, **given)) == [], name
+
+
+def test_missing_outcomes_of_parts_strata_and_error_rates(decisions: pd.DataFrame) -> None:
+    """Each firm, strata, and decisions that are missing where it is known what was right."""
+    chance = np.random.default_rng(5)
+    some = decisions.head(12_000)
+    lost = chance.random(len(some)) < 0.02
+    hired = some["hired"].astype(object).mask(lost, None)
+    right = chance.random(len(some)) < 0.5
+    rows = some.assign(hired=hired, right=right).drop(columns="person")
+    counts = counts_of(rows, "hired", "race", within="year", truth="right")
+    given: dict[str, Any] = {"cluster": None, "block": None}
+    firms = {**given, "each": "year", "correction": "fdr_bh"}
+    for analyze in (
+        lambda table: [analyze_disparity(table, "hired", "race", **firms)],
+        lambda table: analyze_within(table, "hired", "race", within="year", **given),
+        lambda table: analyze_error_rates(table, "hired", "race", truth="right", **given),
+    ):
+        for expected, judged in zip(analyze(rows), analyze(counts), strict=True):
+            assert unlike(expected, judged) == []
+
+
+def test_what_became_of_the_missing_is_counted_in_rows() -> None:
+    """By status, and of a plan that did not end, from counts as from rows."""
+    counts = pd.DataFrame(
+        [
+            ("a", "answered", 1.0, 150),
+            ("a", "answered", 0.0, 150),
+            ("a", "error", None, 20),
+            ("a", "not_run", None, 7),
+            ("b", "answered", 1.0, 150),
+            ("b", "answered", 0.0, 150),
+            ("b", "empty", None, 31),
+        ],
+        columns=["race", "status", "hired", ROWS],
+    )
+    rows = counts.loc[counts.index.repeat(counts[ROWS])].drop(columns=ROWS).reset_index(drop=True)
+    given = {"outcome": "hired", "by": "race", "cluster": None, "block": None}
+    for analyze in (analyze_disparity, analyze_four_fifths):
+        expected = analyze(rows, **given)
+        assert "20 ended in an error, 7 not run" in " ".join(expected.notes)
+        assert unlike(expected, analyze(counts, **given)) == []
 
 
 def test_scores_are_judged_by_rows(decisions: pd.DataFrame) -> None:

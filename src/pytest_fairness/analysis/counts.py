@@ -190,12 +190,10 @@ def _has_engine() -> bool:
 
 
 def needs_rows(frame: pd.DataFrame, outcome: Any) -> bool:
-    """Return whether a table of counts lacks some outcomes: what is missing is imputed by rows."""
+    """Return whether a table of counts has no column of *outcome*: a function reads rows."""
     if counted_rows(frame) is None:
         return False
-    if isinstance(outcome, str) and outcome in frame.columns:
-        return bool(frame[outcome].isna().any())
-    return not isinstance(outcome, Outcome) or bool(outcome.values.isna().any())
+    return not isinstance(outcome, Outcome) and outcome not in frame.columns
 
 
 def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:

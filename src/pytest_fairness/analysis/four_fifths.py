@@ -772,7 +772,8 @@ def _notes(
             "groups of 100 and a rate of one half, in about 40 % of fair audits)"
         )
     if missing:
-        yield lost_words(int(every[0].rows.missing.sum()), cases, "decision", missing)
+        lost = int(every[0].design.count(every[0].rows.missing).sum())
+        yield lost_words(lost, cases, "decision", missing)
     for compared in every:
         least = SMALLEST_SHARE * sum(group.n for group in compared.groups)
         tiny = [group.group for group in compared.groups if 0 < group.n < least]

@@ -21,7 +21,7 @@ from pytest_fairness.model import (
     Status,
 )
 from pytest_fairness.running_test import TestContext, current_test
-from pytest_fairness.statistics.arrays import spelled_alike, texts_of
+from pytest_fairness.statistics.arrays import counted_rows, spelled_alike, texts_of
 from pytest_fairness.trials_frame import ELICITED_BY, ONE_MESSAGE
 from pytest_fairness.words import enumerated
 
@@ -61,7 +61,7 @@ class TableFacts:
     def of(cls, frame: pd.DataFrame) -> TableFacts:
         """Return those of *frame*."""
         return cls(
-            rows=len(frame),
+            rows=_rows(frame),
             endpoints=_distinct(frame, "endpoint"),
             models=_distinct(frame, "model"),
             tiers=_distinct(frame, "tier"),
@@ -152,11 +152,23 @@ def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
     return []
 
 
+def _rows(frame: pd.DataFrame) -> int:
+    """Return how many rows a table has, or a table of counts stands for."""
+    weight = counted_rows(frame)
+    if weight is None:
+        return len(frame)
+    return int(weight.sum())
+
+
 def _count(frame: pd.DataFrame, column: str, value: object) -> int:
     """The rows that hold *value*; a missing one is none of them."""
-    if column in frame.columns:
-        return int((frame[column].dropna().astype(object) == value).sum())
-    return 0
+    if column not in frame.columns:
+        return 0
+    held = frame[column].notna() & (frame[column].astype(object) == value)
+    weight = counted_rows(frame)
+    if weight is None:
+        return int(held.sum())
+    return int(weight[held.to_numpy(dtype=bool)].sum())
 
 
 def finding_of(

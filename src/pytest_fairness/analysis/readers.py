@@ -195,14 +195,15 @@ class Readers:
         groups = len(design.group.labels)
         means = None
         if reading.labels is not None:
-            used = rows.used
+            used = np.flatnonzero(rows.used)
+            of_used = reading.take(used)
             means = labelled_means(
-                reading.values.values[used],
-                reading.labels[used],
+                of_used.values.values,
+                of_used.labels,
                 design.group.codes[used],
                 design.cluster[used],
                 groups=groups,
-                certain=None if reading.certain is None else reading.certain[used],
+                certain=of_used.certain,
             )
         by_model = np.zeros(groups)
         if reading.by_model is not None:

@@ -58,14 +58,20 @@ class Reading:
 
     def take(self, rows: Ints) -> Reading:
         """Return the outcome on some *rows* of its table, by their places."""
-        labels = self.labels
-        if labels is not None:
-            labels = labels[rows]
-        by_model = self.by_model
-        if by_model is not None:
-            by_model = by_model[rows]
-        values = replace(self.values, values=self.values.values[rows])
-        return replace(self, values=values, labels=labels, by_model=by_model)
+        return replace(
+            self,
+            values=replace(self.values, values=self.values.values[rows]),
+            labels=_of_rows(self.labels, rows),
+            by_model=_of_rows(self.by_model, rows),
+            certain=_of_rows(self.certain, rows),
+        )
+
+
+def _of_rows(facts: Any, rows: Ints) -> Any:
+    """Return the *facts* of some *rows* by their places; None where there are none."""
+    if facts is None:
+        return None
+    return facts[rows]
 
 
 def read(
@@ -267,7 +273,7 @@ class ScoredRows:
         pair = int(table.first[at]), int(table.second[at])
         cell = None
         if at_random:
-            cell = self.design.cluster * self.design.blocks + self.design.block
+            cell = self._cells()
         values = impute(
             outcome_values.values,
             outcome_values.kind,
@@ -278,6 +284,7 @@ class ScoredRows:
             first_high=first_high,
             scale=(self.reading.low, self.reading.high),
             at_random=cell,
+            weight=self.design.weight,
         )
         two = Coded(
             (codes == pair[1]).astype(np.intp),
@@ -287,11 +294,44 @@ class ScoredRows:
         if self.reading.certain is not None:
             certain = certain | self.reading.certain
         imputed = replace(outcome_values, values=values)
-        return replace(
+        filled = replace(
             self,
             reading=replace(self.reading, values=imputed, certain=certain),
             design=replace(self.design, group=two),
             used=np.isin(codes, pair) & (self.used | self.missing),
+        )
+        return filled._split()
+
+    def _cells(self) -> Ints:
+        """Return a code for each cell of cluster and block, or of the block where each row is its
+        own cluster: rows of one cell are alike, in whatever order they stand.
+        """
+        if self.design.cluster_name is None:
+            return self.design.block
+        return self.design.cluster * self.design.blocks + self.design.block
+
+    def _split(self) -> ScoredRows:
+        """Return these rows, of which those that stand for a share of yes are two: of yes and of
+        no.
+        """
+        values = self.reading.values.values
+        weight = self.design.weight
+        if weight is None:
+            return self
+        shared = np.flatnonzero((values > 0) & (values < 1))
+        places = np.append(np.arange(values.size), shared)
+        yes = np.rint(weight[shared] * values[shared])
+        weight = np.append(weight, yes)
+        weight[shared] -= yes
+        answers = np.append(values, np.ones(shared.size))
+        answers[shared] = 0.0
+        reading = self.reading.take(places)
+        return replace(
+            self,
+            reading=replace(reading, values=replace(reading.values, values=answers)),
+            design=self.design.take(places, weight),
+            used=self.used[places],
+            missing=self.missing[places],
         )
 
     def refusals(self) -> Metric | None:
@@ -382,12 +422,16 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
     An answered trial without an outcome is not read: the scorer made nothing of its reply.
     """
     reasons: dict[str, str] = {}
+    weight = design.weight
+    if weight is None:
+        weight = np.ones(missing.size)
     for code, label in enumerate(design.group.labels):
         rows = np.flatnonzero(missing & (design.group.codes == code))
         if not rows.size:
             continue
-        statuses = [str(status) for status in _held(frame, "status", rows)]
-        ended = Counter(_ENDED.get(status, status) for status in statuses)
+        ended: Counter[str] = Counter()
+        for status, number in zip(_held(frame, "status", rows), weight[rows], strict=True):
+            ended[_ENDED.get(str(status), str(status))] += int(number)
         reasons[label] = ", ".join(f"{count} {words}" for words, count in ended.most_common())
         why = _first_text(_held(frame, "error", rows))
         if why:

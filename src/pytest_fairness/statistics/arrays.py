@@ -77,6 +77,24 @@ class Membership:
     def blocks(self) -> int:
         return len(self.block_labels)
 
+    def take(self, places: Ints, weight: Floats) -> Membership:
+        """Return the membership of the rows at some *places*, which stand for as many as their
+        *weight*.
+        """
+        copy = self.copy
+        if copy is not None:
+            copy = copy[places]
+        return replace(
+            self,
+            group=Coded(self.group.codes[places], self.group.labels),
+            cluster=self.cluster[places],
+            block=self.block[places],
+            refused=self.refused[places],
+            undetermined=self.undetermined[places],
+            copy=copy,
+            weight=weight,
+        )
+
     def count(self, rows: Bools) -> Ints:
         """Return how many of *rows* each group has."""
         weight = None

@@ -423,6 +423,7 @@ def impute(
     first_high: bool,
     scale: tuple[float | None, float | None],
     at_random: Ints | None = None,
+    weight: Floats | None = None,
 ) -> Floats:
     """*values* with what is *missing* of two groups at the extremes: of the first at the high end
     if *first_high*, of the second at the other; or the other way round.
@@ -430,7 +431,8 @@ def impute(
     The ends are those of the *scale* where it is known, else of what the two groups have;
     *at_random*, where nothing says that what is missing is different, the quartiles of the two
     groups. A missing yes or no has odds of yes three times as high or as low as those of the pair:
-    as many in the order of *at_random*, a code a row, are yes. Labels have no ends: with
+    as many in the order of *at_random*, a code a row, are yes; where a row stands for several, by
+    its *weight*, it has the share of them that are. Labels have no ends: with
     *first_high* the missing ones of each group take the label that it has most in excess of the
     other, which sets the two furthest apart; otherwise the other's, which brings them together.
     """
@@ -439,11 +441,14 @@ def impute(
     values_of_groups = [values[used & (group == group_)] for group_ in groups]
     both = np.concatenate(values_of_groups)
     if at_random is not None and both.size and kind in RATES:
-        rate = float(both.mean())
+        if weight is None:
+            weight = np.ones(values.size)
+        rows_of_pair = used & np.isin(group, groups)
+        rate = float(np.average(values[rows_of_pair], weights=weight[rows_of_pair]))
         for which, up in ((first, first_high), (second, not first_high)):
             rows = np.flatnonzero(which)
             rows = rows[np.argsort(at_random[rows], kind="stable")]
-            filled[rows] = _thinned(rows.size, _at_odds(rate, up=up), up=up)
+            filled[rows] = _thinned(weight[rows], _at_odds(rate, up=up), up=up)
         return filled
     if kind is OutcomeKind.CATEGORICAL:
         low, high = _labels_in_excess(*values_of_groups)
@@ -491,14 +496,19 @@ def _ends(values: Floats, scale: tuple[float | None, float | None]) -> tuple[flo
     return 0.0, 0.0
 
 
-def _thinned(count: int, rate: float, *, up: bool) -> Floats:
-    """So many of *count* ones, spread evenly, as *rate* makes, rounded *up* or down."""
+def _thinned(weight: Floats, rate: float, *, up: bool) -> Floats:
+    """The share of ones in rows that stand for as many as their *weight*: in all as many as *rate*
+    makes, rounded *up* or down, and spread evenly.
+    """
+    ends = np.append(0.0, np.cumsum(weight))
+    total = ends[-1]
     if up:
-        ones = math.ceil(count * rate - 1e-9)
+        ones = math.ceil(total * rate - 1e-9)
     else:
-        ones = math.floor(count * rate + 1e-9)
-    steps = np.floor(np.arange(count + 1) * ones / max(count, 1) + 1e-9)
-    return np.asarray(np.diff(steps))
+        ones = math.floor(total * rate + 1e-9)
+    steps = np.floor(ends * ones / max(total, 1) + 1e-9)
+    share: Floats = np.diff(steps) / np.maximum(weight, 1)
+    return share
 
 
 def turning_rows(

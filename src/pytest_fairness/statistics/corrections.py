@@ -31,7 +31,7 @@ def correct(
     """
     if method not in METHODS:
         raise UsageError(f"unknown correction {method!r}; it is one of {', '.join(METHODS)}")
-    p = np.clip(np.nan_to_num(np.asarray(p_values, dtype=np.float64), nan=1.0), 0.0, 1.0)
+    p = _usable(p_values)
     absent = max((size or 0) - p.size, 0)
     if method == "bonferroni" or p.size == 0:
         return np.minimum(p * (p.size + absent), 1.0)
@@ -50,6 +50,11 @@ def correct(
     return adjusted
 
 
+def _usable(p_values: Sequence[float] | Floats) -> Floats:
+    """Return the p-values within 0 and 1; NaN counts as 1."""
+    return np.clip(np.nan_to_num(np.asarray(p_values, dtype=np.float64), nan=1.0), 0.0, 1.0)
+
+
 def correct_parts(p_values: Floats, parts: Ints, number: int) -> Floats:
     """Adjusted p-values, at most 1, of tests that stand in *number* parts of a table: Benjamini &
     Hochberg (1995) over the parts, Bonferroni within each.
@@ -59,7 +64,7 @@ def correct_parts(p_values: Floats, parts: Ints, number: int) -> Floats:
     2014, Selective inference on multiple families of hypotheses). NaN counts as 1, as does a part
     without a test.
     """
-    p = np.clip(np.nan_to_num(np.asarray(p_values, dtype=np.float64), nan=1.0), 0.0, 1.0)
+    p = _usable(p_values)
     within = np.minimum(p * np.bincount(parts, minlength=number)[parts], 1.0)
     smallest = np.ones(number)
     np.minimum.at(smallest, parts, within)
