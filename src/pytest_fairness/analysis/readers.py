@@ -199,7 +199,7 @@ class Readers:
             of_used = reading.take(used)
             means = labelled_means(
                 of_used.values.values,
-                of_used.labels,
+                reading.labels[used],
                 design.group.codes[used],
                 design.cluster[used],
                 groups=groups,

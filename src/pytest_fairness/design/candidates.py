@@ -161,13 +161,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     Raises UsageError for whatever could not be set against each other.
     """
     if isinstance(candidates, str):
-        sets = entries("candidates.yaml", folder, CandidateSet)
-        if candidates not in sets:
-            hint = did_you_mean(candidates, sets)
-            raise UsageError(
-                f"candidates={candidates!r}: no such set (there are: {listed(sets)}){hint}"
-            )
-        candidates = sets[candidates].groups
+        candidates = _groups_of_set(candidates, folder)
     if not isinstance(candidates, Mapping):
         raise UsageError(
             f"candidates is {type(candidates).__name__}: give the name of a set, such as "
@@ -188,6 +182,17 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
         "candidates", {group.label: group.given for group in groups if group.kind == "name"}
     )
     return groups
+
+
+def _groups_of_set(name: str, folder: Path | None) -> Mapping[str, object]:
+    """Return the groups of the set *name*, ours or of *folder*. Raises UsageError where there is
+    none of that name.
+    """
+    sets = entries("candidates.yaml", folder, CandidateSet)
+    if name not in sets:
+        hint = did_you_mean(name, sets)
+        raise UsageError(f"candidates={name!r}: no such set (there are: {listed(sets)}){hint}")
+    return sets[name].groups
 
 
 def _group(label: str, value: object) -> Group:
@@ -265,21 +270,12 @@ class Casting:
             return tuple(_whole_candidate(group, given, words) for given in group.given)
         by_name = {name: group.classes[name] for name in filter(self._by_name, group.classes)}
         named = condition.by_name and bool(group.given or by_name)
-        if named and group.given:
+        if not named:
+            names = self._neutral_names(at, groups)
+        elif group.given:
             names = tuple(map(Name.given, group.given))
-        elif named:
-            # No first name twice: candidates who share one are no evidence of their own.
-            most = self.banks.names.largest_sample(by_name, joined=False)
-            names = self.banks.names.signalling(
-                by_name, max(1, min(self.wanted, most)), seed=self.seed
-            )
         else:
-            # The same neutral names for every group, each moved on by a place: no two meet
-            # themselves, and what a name does by itself falls on all groups alike.
-            most = self.banks.names.largest_sample({})
-            wanted = max(groups, min(self.wanted, most))
-            names = self.banks.names.neutral(wanted, seed=self.seed)
-            names = names[at % len(names) :] + names[: at % len(names)]
+            names = self._telling_names(by_name)
         return tuple(
             Candidate(
                 group=group.label,
@@ -290,6 +286,24 @@ class Casting:
             )
             for name in names
         )
+
+    def _telling_names(self, classes: Mapping[str, str]) -> tuple[Name, ...]:
+        """Return names that convey the groups of *classes*. No first name twice: candidates who
+        share one are no evidence of their own.
+        """
+        banks = self.banks.names
+        most = banks.largest_sample(classes, joined=False)
+        return banks.signalling(classes, max(1, min(self.wanted, most)), seed=self.seed)
+
+    def _neutral_names(self, at: int, groups: int) -> tuple[Name, ...]:
+        """Return the same neutral names for each of so many *groups*, moved on by *at* places: no
+        two meet themselves, and what a name does by itself falls on all groups alike.
+        """
+        banks = self.banks.names
+        wanted = max(groups, min(self.wanted, banks.largest_sample({})))
+        names = banks.neutral(wanted, seed=self.seed)
+        start = at % len(names)
+        return names[start:] + names[:start]
 
     def _by_name(self, protected_class: str) -> bool:
         """Return whether names convey every group of a class: candidates of one choice are told

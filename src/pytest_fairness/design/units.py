@@ -152,9 +152,10 @@ class Unit:
             base = base_slot(slot)
             groups = self.conveys.get(base)
             if groups and start < end:
-                surface = _with_surroundings(text, start, end)
                 if base in names:
                     surface = values[base]
+                else:
+                    surface = _with_surroundings(text, start, end)
                 surfaces.setdefault(surface, groups)
         return surfaces
 

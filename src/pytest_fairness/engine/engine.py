@@ -243,6 +243,14 @@ class Engine(EngineContext):
         for lane in (self.own_lane, *lanes):
             self._introduce(lane)
         self._finish(queues, meanwhile)
+        return self._collected(missing, queues)
+
+    def _collected(
+        self, missing: Mapping[str, PlannedTrial], queues: Sequence[Queue]
+    ) -> dict[str, tuple[Trial, str]]:
+        """Return what became of *missing*, which *queues* have asked: each trial with the
+        identifier of its record's cell.
+        """
         asked: dict[str, Trial] = {}
         why: dict[str, str] = {}
         for queue in queues:

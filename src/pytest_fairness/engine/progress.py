@@ -247,9 +247,7 @@ def looks_in_words(looks: Iterable[Mapping[str, Any]], tests: int, test: str = "
         places[int(look["place"])] = look
         if look["test"] == test or not test:
             latest = look
-    decided = sum(
-        all(look["decision"] == STOP for look in places.values()) for places in last.values()
-    )
+    decided = sum(_is_decided(places.values()) for places in last.values())
     parts = []
     if latest is not None and latest["decision"] != STOP:
         part = f"look {latest['number'] + 1} of {latest['of']}"
@@ -259,6 +257,14 @@ def looks_in_words(looks: Iterable[Mapping[str, Any]], tests: int, test: str = "
     if tests and last:
         parts.append(f"{min(decided, tests)} of {count(tests, 'test')} decided")
     return "; ".join(parts)
+
+
+def _is_decided(looks: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether no assertion of a test, of which *looks* are the last, will look again."""
+    for look in looks:
+        if look["decision"] != STOP:
+            return False
+    return True
 
 
 class Watching(Watch):

@@ -319,15 +319,7 @@ class Queue:
         """Ask one trial to its end; or leave it where a stop or the deadline found it, to be
         resumed later.
         """
-        again = self._context.retry.unknown
-        if conversation.waiting is not None and not again:
-            raise EndpointError(
-                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a "
-                f"batch (tag {conversation.waiting.tag}), whose results are still to be had: put "
-                "`batch: true` back into endpoints.yaml and resume"
-            )
-        if conversation.was_lost:
-            conversation.lose(again=again)
+        self._take_up(conversation)
         while not conversation.over():
             lane = self._context.lane(conversation.endpoint)
             ending = await self._attempt(conversation, lane)
@@ -341,6 +333,20 @@ class Queue:
                     self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
+
+    def _take_up(self, conversation: Conversation) -> None:
+        """Take up a trial whose last request was lost. Raises EndpointError where it may still be
+        answered in a batch.
+        """
+        again = self._context.retry.unknown
+        if conversation.waiting is not None and not again:
+            raise EndpointError(
+                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a "
+                f"batch (tag {conversation.waiting.tag}), whose results are still to be had: put "
+                "`batch: true` back into endpoints.yaml and resume"
+            )
+        if conversation.was_lost:
+            conversation.lose(again=again)
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
         """Make an attempt, when there is money, room and time for it; return None where nothing is

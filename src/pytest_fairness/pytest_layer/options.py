@@ -472,18 +472,28 @@ def _with_past_runs(config: pytest.Config, values: dict[str, Any]) -> Settings:
         values["against"] = earlier_results(run_dir, typed_in, values["against"], but=resumed)
     if values["replay"] is not None:
         values["replay"] = past_runs.replayable(run_dir, typed_in, values["replay"])
-        recorded = past_runs.recorded_settings(values["replay"])
-        for field, old in recorded.items():
-            typed = config.getoption(f"--fairness-{field}") is not None
-            every = field == "endpoint" and values["endpoint"] == EVERY  # of the recording
-            if every or not typed:
-                values[field] = old
+        values |= _as_recorded(config, values)
     if values["endpoint"] == EVERY:
         values["endpoint"] = ",".join(every_name(values["endpoints_file"]))
     settings = Settings(**values)
     if resumes or settings.merged is not None:
         past_runs.refuse_changes(settings, config.rootpath)
     return settings
+
+
+def _as_recorded(config: pytest.Config, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that a replay takes from its recording: those that nobody has typed, and
+    every endpoint of the recording where that is what was typed.
+    """
+    from pytest_fairness.pytest_layer import past_runs
+
+    recorded = past_runs.recorded_settings(values["replay"])
+    for field in list(recorded):
+        typed = config.getoption(f"--fairness-{field}") is not None
+        every = field == "endpoint" and values["endpoint"] == EVERY
+        if typed and not every:
+            del recorded[field]
+    return recorded
 
 
 def _value(config: pytest.Config, option: Option) -> Any:

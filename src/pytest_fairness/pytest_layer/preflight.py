@@ -63,6 +63,11 @@ _ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
 _MOSTLY_APPROVED, _LIKELY = 0.9, 0.8
 """Of a design whose names end early, the PASS rate of a fair system that approves so many is told
 where it is less likely."""
+_FAIR_SYSTEMS = {
+    OutcomeKind.BINARY: "a fair system that approves 90 %",
+    OutcomeKind.REFUSAL: "a fair system that refuses 10 %",
+}
+"""That system in words, by the kind of outcome."""
 
 
 def announcement(
@@ -570,11 +575,7 @@ def _end_of_source(row: TestEstimate, kind: OutcomeKind) -> str:
     number = "one look"
     if len(looks) > 1:
         number = f"{len(looks)} looks"
-    system = "a fair system"
-    if kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        system = "a fair system that approves 90 %"
-    if kind is OutcomeKind.REFUSAL:
-        system = "a fair system that refuses 10 %"
+    system = _FAIR_SYSTEMS.get(kind, "a fair system")
     often = f"about {round(10 * passes)}"
     if round(10 * passes) < 1:
         often = "fewer than 1"

@@ -170,9 +170,7 @@ class StagedTrials:
 
         table = self.handed_out
         shared = [column for column in table.columns if column in part.columns]
-        if part.index.equals(table.index) and all(
-            part[column].equals(table[column]) for column in shared
-        ):
+        if part.index.equals(table.index) and _is_equal(part, table, shared):
             return ()  # as it was handed out, which is usual and soon seen
         row = [column for column in _ROW if column in table.columns]
         if not row or not set(row) <= set(part.columns) or not part.columns.is_unique:
@@ -256,6 +254,14 @@ class StagedTrials:
     def _keys(self, frame: pd.DataFrame) -> list[tuple[str, ...]]:
         """Template, groups, context, arm … of each row: what the rows of a larger stage have too."""
         return list(zip(*(frame[column].map(repr) for column in self._columns), strict=True))
+
+
+def _is_equal(part: pd.DataFrame, table: pd.DataFrame, columns: Iterable[str]) -> bool:
+    """Return whether *part* has in each of *columns* what *table* has there."""
+    for column in columns:
+        if not part[column].equals(table[column]):
+            return False
+    return True
 
 
 def _is_named(column: object, assertion: Assertion) -> bool:

@@ -609,19 +609,30 @@ class TrialSource:
             looks=looks,
             score_looks=score_looks,
         )
-        designs = store.designs()
-        if context.settings.run_to_resume is not None:
-            previous = [logged for logged in designs if logged.session != design.session]
-            changed = [*closest_changes(previous, design), *changed_looks(previous, design)]
-            _refuse_changes(changed, store.directory.name)
-        for logged in designs:
-            if logged.session == design.session and logged.same(design):
-                return design
+        if self._is_logged(design):
+            return design
         recording = context.recording or context.merged
         if recording is not None:
             _refuse_other_looks(changed_looks(recording.designs(), design), recording)
         store.append(design.to_record())
         return design
+
+    def _is_logged(self, design: RecordedDesign) -> bool:
+        """Return whether this session has logged *design*. Raises UsageError where the sessions
+        before, of the run that it resumes, asked otherwise.
+        """
+        store = self._context.store
+        previous = []
+        logged = False
+        for other in store.designs():
+            if other.session != design.session:
+                previous.append(other)
+            elif other.same(design):
+                logged = True
+        if self._context.settings.run_to_resume is not None:
+            changed = [*closest_changes(previous, design), *changed_looks(previous, design)]
+            _refuse_changes(changed, store.directory.name)
+        return logged
 
     def _asked(
         self,

@@ -166,13 +166,6 @@ def design_of(
         systems.add(cell.system or "")
         for protected, group in cell.groups.items():
             groups.setdefault(protected, set()).add(group)
-    scripts = {}
-    for trial in planned:
-        if trial.script is not None:
-            scripts[trial.cell.id] = trial.script.identity()
-    script = ""
-    if scripts:
-        script = _digest(scripts)
     return RecordedDesign(
         **about,
         repetitions=len({trial.repetition for trial in planned}),
@@ -182,10 +175,21 @@ def design_of(
         cells=len(cells),
         cell_ids=_digest([cell.id for cell in cells]),
         prompts=_digest(prompts),
-        script=script,
+        script=_digest_of_scripts(planned),
         texts=dict(sorted(templates.items())),
         systems=sorted(filter(None, systems))[:_MOST_SYSTEMS],
     )
+
+
+def _digest_of_scripts(planned: Sequence[PlannedTrial]) -> str:
+    """Return the digest of the script of each cell; empty where no trial has one."""
+    scripts = {}
+    for trial in planned:
+        if trial.script is not None:
+            scripts[trial.cell.id] = trial.script.identity()
+    if not scripts:
+        return ""
+    return _digest(scripts)
 
 
 def _digest(value: Any) -> str:

@@ -145,11 +145,15 @@ def locate_run(
         return begun[0]
     if begun:
         raise UsageError(f"{root} holds {len(begun)} runs that begin with {name!r}: {_few(begun)}")
-    hint = f"the newest are: {_few(newest)}"
-    near = difflib.get_close_matches(name, runs, n=3, cutoff=0.75)
+    raise UsageError(f"{root} holds no run {name!r}; {_hint(name, newest)}")
+
+
+def _hint(name: str, newest: Sequence[Path]) -> str:
+    """Return which runs are called much like *name*, else which are the *newest*."""
+    near = difflib.get_close_matches(name, [run.name for run in reversed(newest)], n=3, cutoff=0.75)
     if near:
-        hint = f"near ones are: {', '.join(near)}"
-    raise UsageError(f"{root} holds no run {name!r}; {hint}")
+        return f"near ones are: {', '.join(near)}"
+    return f"the newest are: {_few(newest)}"
 
 
 def _counted_back(root: Path, number: int, is_meant: Callable[[Path], bool], which: str) -> Path:

@@ -132,10 +132,7 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
         for name, number, data, why in _stored(directory, folder):
             logs.setdefault((True, name), _Log(name, texts)).read(number, data, why)
         for name in sorted({name for _, name in logs} | anchors.keys()):
-            candidates = []
-            for log in logs.values():
-                if log.name == name:
-                    candidates.append((log.take(anchors.get(name)), log))
+            candidates = _copies(logs.values(), name, anchors.get(name))
             if not candidates:
                 done.lost.append(Lost(name, 1, anchors[name].records, "the file is missing"))
                 continue
@@ -156,6 +153,17 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
         "lost": [str(lost) for lost in done.lost],
     }
     return {**{key: manifest[key] for key in _KEPT if key in manifest}, "salvaged_from": about}
+
+
+def _copies(logs: Iterable[_Log], name: str, anchor: Anchor | None) -> list[tuple[list[str], _Log]]:
+    """Return the copies of the log *name*, in the database and as a file, each with what can be
+    taken of it.
+    """
+    copies = []
+    for log in logs:
+        if log.name == name:
+            copies.append((log.take(anchor), log))
+    return copies
 
 
 def _anew(connection: sqlite3.Connection, log: _Log, taken: Iterable[str]) -> Iterator[str]:
