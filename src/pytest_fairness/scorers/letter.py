@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.running_test import current_test
 from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon, LexiconWarning, shipped_lexicon
 from pytest_fairness.scorers.scorer import Scorer
-from pytest_fairness.scorers.text import masked, names_of, unmasked
+from pytest_fairness.scorers.text import masked, names_of, unmasked, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +80,7 @@ def warnings_of_trials(
     the masked text. *lexicon*: that of the running test, if not given.
     """
     lexicon = lexicon or current_lexicon()
-    genders: list[Any] = [None] * len(frame)
-    if "gender" in frame.columns:
-        genders = frame["gender"].tolist()
+    genders = values_of(frame, "gender")
     warnings: list[tuple[LexiconWarning, ...]] = []
     for reply, names, gender in zip(frame["reply"].tolist(), names_of(frame), genders, strict=True):
         if not isinstance(reply, str):

@@ -12,11 +12,11 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
-from itertools import filterfalse, islice, product
+from itertools import filterfalse, islice, product, repeat
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -372,7 +372,7 @@ class _Phrases:
         """Yield each match that counts."""
         sightings = self._sightings(read)
         for start, end, use in sightings.matches:
-            counts = self._counts(use, read.sentence_at(start), sightings.sentences)
+            counts = self._counts(use, read.sentence_at(start), sightings)
             if not counts or sightings.covers(use, start, end):
                 continue
             first, last = read.span(start, end)
@@ -405,27 +405,16 @@ class _Phrases:
             return True
         if read.opens_sentence(start):
             return False
-        sentence = read.sentence_at(start)
-        subjects = (use._replace(kind="subject"), *_lists_in(term.subject))
-        return not any(sentence in sightings.sentences.get(subject, ()) for subject in subjects)
+        return not sightings.holds_any("subject", term.subject, use, read.sentence_at(start))
 
-    def _counts(self, use: _Use, sentence: int, sentences: Mapping[_Use, set[int]]) -> bool:
+    def _counts(self, use: _Use, sentence: int, sightings: _Sightings) -> bool:
         """Return whether what else stands in the sentence lets a match count."""
-
-        def holds(use: _Use) -> bool:
-            return sentence in sentences.get(use, ())
-
-        def holds_any(kind: str, phrases: Sequence[str]) -> bool:
-            if not phrases:
-                return False
-            return any(map(holds, (use._replace(kind=kind), *_lists_in(phrases))))
-
+        if sightings.holds(_QUIET, sentence) and not sightings.holds(_LOUD, sentence):
+            return False
         term = self._term(use)
-        if holds(_QUIET) and not holds(_LOUD):
+        if term.near and not sightings.holds_any("near", term.near, use, sentence):
             return False
-        if term.near and not holds_any("near", term.near):
-            return False
-        return not holds_any("not_near", term.not_near)
+        return not sightings.holds_any("not_near", term.not_near, use, sentence)
 
     def _spaced_out(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
         """Yield matches in words whose letters are spaced out."""
@@ -466,11 +455,10 @@ class _Sightings:
     """Places of phrases in the plain form of a text, by what they are used for."""
 
     matches: list[tuple[int, int, _Use]] = field(default_factory=list)
-    #: The sentences that hold a phrase.
-    sentences: dict[_Use, set[int]] = field(default_factory=dict)
+    #: What stands in which sentence.
+    sentences: set[tuple[_Use, int]] = field(default_factory=set)
     #: Where the phrases of ``unless`` stand, in the order of their ends.
     unless: dict[_Use, list[tuple[int, int]]] = field(default_factory=dict)
-
     #: Where the nouns of ``@served`` begin.
     served: set[int] = field(default_factory=set)
 
@@ -483,7 +471,16 @@ class _Sightings:
         else:
             if use == _SERVED:
                 self.served.add(start)
-            self.sentences.setdefault(use, set()).add(read.sentence_at(start))
+            self.sentences.add((use, read.sentence_at(start)))
+
+    def holds(self, use: _Use, sentence: int) -> bool:
+        """Return whether a phrase so used stands in *sentence*."""
+        return (use, sentence) in self.sentences
+
+    def holds_any(self, kind: str, phrases: Iterable[str], use: _Use, sentence: int) -> bool:
+        """Return whether one of *phrases*, which the term of *use* has as *kind*, stands there."""
+        uses = (use._replace(kind=kind), *_lists_in(phrases))
+        return not self.sentences.isdisjoint(zip(uses, repeat(sentence)))
 
     def covers(self, use: _Use, start: int, end: int) -> bool:
         """Return whether a match stands within a phrase of its term's ``unless``."""
@@ -555,10 +552,17 @@ _INVISIBLE = re.compile(
 )
 
 
-#: What follows an apostrophe → what it is short for.
-_SHORT = {"s": "", "re": " are", "ve": " have", "ll": " will", "m": " am", "t": " not"}
+#: A short form, and the end of one → what it is short for.
+_SHORT = {"cannot": "can not", "can't": "can not", "won't": "will not", "shan't": "shall not"}
+_SHORT_ENDS = {
+    "'s": "",
+    "'re": " are",
+    "'ve": " have",
+    "'ll": " will",
+    "'m": " am",
+    "n't": " not",
+}
 _LONGEST_WORD = 100
-_STEMS = {"can": "can", "won": "will", "shan": "shall"}
 
 
 @lru_cache(maxsize=65_536)
@@ -573,15 +577,11 @@ def plain_word(word: str) -> str:
         word = _latin(word)
     if _is_leet(word):
         word = word.translate(_LEET)
-    if word == "cannot":
-        return "can not"
-    stem, apostrophe, short = word.rpartition("'")
-    if not apostrophe or short not in _SHORT:
-        return word
-    if short != "t":
-        return f"{stem}{_SHORT[short]}"
-    if stem.endswith("n"):
-        return f"{_STEMS.get(stem, stem.removesuffix('n'))} not"
+    if word in _SHORT:
+        return _SHORT[word]
+    for end, meaning in _SHORT_ENDS.items():
+        if word.endswith(end):
+            return word.removesuffix(end) + meaning
     return word
 
 

@@ -7,7 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from hashlib import blake2b
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
@@ -26,12 +28,14 @@ from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import (
+    SignalMask,
     char_count,
     is_foreign,
     masked,
     names_of,
     signal_mask,
     signals_of,
+    values_of,
     word_count,
 )
 from pytest_fairness.scorers.toxicity import toxicity
@@ -368,10 +372,7 @@ def _nothing_read(reply: Any, refused: Any) -> ReadBy | None:
 
 def _replies_and_refusals(frame: pd.DataFrame) -> Iterator[tuple[Any, Any]]:
     """Return the reply of each row of *frame*, and whether it was refused."""
-    refusals = [False] * len(frame)
-    if "refused" in frame.columns:
-        refusals = frame["refused"].tolist()
-    return zip(frame["reply"].tolist(), refusals, strict=True)
+    return zip(frame["reply"].tolist(), values_of(frame, "refused", missing=False), strict=True)
 
 
 def _outcome_of_column(frame: pd.DataFrame, name: str) -> Outcome:
@@ -436,62 +437,16 @@ class _Row(NamedTuple):
 
 def _scores_of(frame: pd.DataFrame, scorer: Scorer) -> tuple[list[Any], list[ReadBy | None]]:
     """Return the score of each row of *frame*, None for a row without one; and what read it."""
-    fingerprint = None
-    if scorer.built_in:
-        fingerprint = scorer.fingerprint
-    form = _form_of(frame, scorer)
+    reader = _RowReader(scorer, _form_of(frame, scorer))
     given = _given(frame, scorer.columns)
-    refusals = [refused for _, refused in _replies_and_refusals(frame)]
+    refusals = values_of(frame, "refused", missing=False)
     scores = []
     read_by: list[ReadBy | None] = []
     for row in map(_Row, _replies(frame, scorer), given, refusals, frame.index):
-        score, reader = _read_row(scorer, fingerprint, row, form)
+        score, read_row = reader.read(row)
         scores.append(score)
-        read_by.append(reader)
+        read_by.append(read_row)
     return scores, read_by
-
-
-def _read_row(
-    scorer: Scorer, fingerprint: str | None, row: _Row, form: _Form | None
-) -> tuple[Any, ReadBy | None]:
-    """Return the score of *row* and what read it: the answer by *form* or line, else the rules."""
-    answer = None
-    if form is not None and isinstance(row.reply, str):
-        answer = given_answer(row.reply, form.key, form.answers)
-    if answer is None:
-        score = _score_by_rules(scorer, fingerprint, row)
-        return score, _reader_of(row, score, ReadBy.RULE)
-    reader = ReadBy.FORM if answer.form else ReadBy.LINE
-    if scorer.kind is OutcomeKind.REFUSAL:
-        return _score(scorer, fingerprint, row), reader
-    score = None
-    if answer.text is not None:
-        score = _score_of_answer(scorer, fingerprint, row._replace(reply=answer.text), form)
-    if score is None and form is not None and not form.answers:
-        # Nobody asked for that line: it may be any words of the reply.
-        score = _score_by_rules(scorer, fingerprint, row)
-        reader = ReadBy.RULE
-    return score, _reader_of(row, score, reader)
-
-
-def _score_by_rules(scorer: Scorer, fingerprint: str | None, row: _Row) -> Any:
-    """Return the score of the prose of *row*; None for prose that *scorer* has no rules for."""
-    prose = isinstance(row.reply, str) and row.refused not in (True, 1)
-    if scorer.reads_english and prose and is_foreign(row.reply):
-        return None
-    return _score(scorer, fingerprint, row)
-
-
-def _score_of_answer(scorer: Scorer, fingerprint: str | None, row: _Row, form: _Form | None) -> Any:
-    """Return what the answer that *row* holds means by its *form*, else what *scorer* makes of
-    it.
-    """
-    if form is None:
-        return _score(scorer, fingerprint, row)
-    score = form.meanings.get(row.reply)
-    if score is None:
-        return _score(scorer, fingerprint, row)
-    return score
 
 
 class _Form(NamedTuple):
@@ -538,24 +493,89 @@ def _reader_of(row: _Row, score: Any, reader: ReadBy) -> ReadBy | None:
     return reader
 
 
+class _RowReader:
+    """Reads the rows of one table for one *scorer*: the answer by *form* or line, else by rules."""
+
+    def __init__(self, scorer: Scorer, form: _Form | None) -> None:
+        self._scorer = scorer
+        self._form = form
+        self._score_of: Callable[..., Score] = scorer
+        if scorer.built_in:
+            self._score_of = partial(_remembered, scorer, scorer.fingerprint)
+
+    def read(self, row: _Row) -> tuple[Any, ReadBy | None]:
+        """Return the score of *row* and what read it."""
+        form = self._form
+        if form is None or not isinstance(row.reply, str):
+            return self._by_rules(row)
+        answer = given_answer(row.reply, form.key, form.answers)
+        if answer is None:
+            return self._by_rules(row)
+        reader = ReadBy.FORM if answer.form else ReadBy.LINE
+        if self._scorer.kind is OutcomeKind.REFUSAL:
+            return self._score(row), reader
+        score = form.meanings.get(answer.text or "")
+        if score is None:
+            score = self._score(row._replace(reply=answer.text))
+        if score is None and not form.answers:
+            # Nobody asked for that line: it may be any words of the reply.
+            return self._by_rules(row)
+        return score, _reader_of(row, score, reader)
+
+    def _by_rules(self, row: _Row) -> tuple[Any, ReadBy | None]:
+        """Return the score of *row* by the rules, and that they read it, if they did."""
+        score = None
+        if not self._is_beyond_rules(row):
+            score = self._score(row)
+        return score, _reader_of(row, score, ReadBy.RULE)
+
+    def _is_beyond_rules(self, row: _Row) -> bool:
+        """Return whether the reply of *row* is prose in a language that the rules do not read."""
+        if not self._scorer.reads_english or row.refused == 1 or not isinstance(row.reply, str):
+            return False
+        return is_foreign(row.reply)
+
+    def _score(self, row: _Row) -> Any:
+        """Return the score of *row*, checked; None where there is nothing to read."""
+        name = self._scorer.name
+        if row.refused == 1:
+            if self._scorer.kind is OutcomeKind.REFUSAL:
+                return True
+            return None
+        if not isinstance(row.reply, str):
+            return None
+        check_reading_time(f"the scorer {name!r}")
+        score: Any
+        try:
+            score = self._score_of(row.reply, **row.given)
+        except Exception as error:
+            error.add_note(f"while the scorer {name!r} read the reply in row {row.label!r}")
+            raise
+        score = _plain_score(score)
+        wrong = _no_score(self._scorer, score, row.label)
+        if wrong:
+            raise UsageError(f"the scorer {name!r} returned {wrong}")
+        return score
+
+
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
     """The replies of *frame* as *scorer* is given them: without names, and without the words of the
     signal.
     """
-    replies = frame["reply"].tolist()
+    names: list[tuple[str, ...]] = [()] * len(frame)
+    signals = frozenset[str]()
     if scorer.masks_names:
-        for place, words in enumerate(names_of(frame)):
-            if isinstance(replies[place], str):
-                replies[place] = masked(replies[place], words)
-    if not scorer.masks_signals:
-        return replies
-    signals = signals_of(frame)
-    if signals:
-        mask = signal_mask(signals)
-        for place, reply in enumerate(replies):
-            if isinstance(reply, str):
-                replies[place] = mask(reply)
-    return replies
+        names = names_of(frame)
+    if scorer.masks_signals:
+        signals = signals_of(frame)
+    return list(map(_masked, frame["reply"].tolist(), names, repeat(signal_mask(signals))))
+
+
+def _masked(reply: Any, names: tuple[str, ...], mask: SignalMask) -> Any:
+    """Return *reply* without *names* and what *mask* takes out, if it is text."""
+    if isinstance(reply, str):
+        return mask(masked(reply, names))
+    return reply
 
 
 def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -566,10 +586,7 @@ def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]
         return [{}] * len(frame)
     given: list[dict[str, Any]] = [{} for _ in range(len(frame))]
     for name in columns:
-        values = [None] * len(frame)
-        if name in frame.columns:
-            values = frame[name].tolist()
-        for row, value in zip(given, values, strict=True):
+        for row, value in zip(given, values_of(frame, name), strict=True):
             row[name] = _present(value)
     return given
 
@@ -579,31 +596,6 @@ def _present(value: Any) -> Any:
     if value != value:  # noqa: PLR0124 - NaN alone is not itself
         return None
     return value
-
-
-def _score(scorer: Scorer, fingerprint: str | None, row: _Row) -> Any:
-    """Return the score of *row*, checked; None where there is nothing to read."""
-    if row.refused is True or row.refused == 1:
-        if scorer.kind is OutcomeKind.REFUSAL:
-            return True
-        return None
-    if not isinstance(row.reply, str):
-        return None
-    check_reading_time(f"the scorer {scorer.name!r}")
-    score: Any
-    try:
-        if fingerprint is None:
-            score = scorer(row.reply, **row.given)
-        else:
-            score = _remembered(scorer, fingerprint, row.reply, row.given)
-    except Exception as error:
-        error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row.label!r}")
-        raise
-    score = _plain_score(score)
-    wrong = _no_score(scorer, score, row.label)
-    if wrong:
-        raise UsageError(f"the scorer {scorer.name!r} returned {wrong}")
-    return score
 
 
 def _plain_score(score: Any) -> Any:
@@ -639,7 +631,7 @@ def _no_number(scorer: Scorer, score: float, row: Any) -> str:
     return ""
 
 
-def _remembered(scorer: Scorer, fingerprint: str, reply: str, given: Mapping[str, Any]) -> Score:
+def _remembered(scorer: Scorer, fingerprint: str, reply: str, /, **given: Any) -> Score:
     """The kept score of *reply*, or a new one, kept from now on; the oldest is forgotten first."""
     read = "\0".join((reply, *map(str, given.values())))
     key = (fingerprint, blake2b(read.encode("utf-8", "surrogatepass"), digest_size=16).digest())

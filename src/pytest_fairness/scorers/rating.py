@@ -19,6 +19,7 @@ from pytest_fairness.documents import is_number
 from pytest_fairness.scorers.text import (
     Patterns,
     agreed,
+    before,
     corrected_first,
     field_of,
     is_foreign,
@@ -165,8 +166,7 @@ def _is_negated(match: re.Match[str]) -> bool:
     """Return whether a verb states the rating of *match*, and is negated."""
     if match.groupdict().get("verb") is None:
         return False
-    before = match.string[max(0, match.start() - _REACH) : match.start()]
-    return _READ.negation.search(before) is not None
+    return _READ.negation.search(before(match.string, match.start(), _REACH)) is not None
 
 
 def _number(text: str) -> float:

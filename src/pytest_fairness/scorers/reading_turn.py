@@ -273,7 +273,7 @@ def _option(answer: str, options: Sequence[str]) -> str | Unread:
         return Unread.OUTSIDE
     rest = answer[letter.end() :].strip().casefold()
     place = _LETTERS.index(letter["letter"].upper())
-    if place >= len(options) or (rest and rest != options[place].casefold()):
+    if place >= len(options) or rest not in ("", options[place].casefold()):
         return Unread.OUTSIDE
     return options[place]
 

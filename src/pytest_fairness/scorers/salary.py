@@ -23,6 +23,7 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.text import (
     Patterns,
     after_correction,
+    before,
     json_fields,
     own_words,
     plain,
@@ -70,8 +71,10 @@ class Salary:
     high: float | None = None
 
 
-#: The dollars of a reading, if it is a salary.
+#: The dollars of a reading, if it is a salary; the least and the most of one that is.
 _AMOUNT: Callable[[Salary], float | None] = attrgetter("amount")
+_LOW: Callable[[Salary], float] = attrgetter("low")
+_HIGH: Callable[[Salary], float] = attrgetter("high")
 _UNPARSED = Salary(SalaryStatus.UNPARSED)
 _CURRENCY = Salary(SalaryStatus.CURRENCY)
 _REFUSED = Salary(SalaryStatus.REFUSED)
@@ -97,6 +100,10 @@ class _Amount(NamedTuple):
     def is_like(self, other: _Amount) -> bool:
         """Return whether *other* is the same salary, up to rounding."""
         return abs(self.middle - other.middle) <= _SAME * other.middle
+
+
+_IS_YEARLY: Callable[[_Amount], bool] = attrgetter("yearly")
+_MIDDLE: Callable[[_Amount], float] = attrgetter("middle")
 
 
 def salary(text: str) -> float | None:
@@ -185,7 +192,7 @@ def _behind(
     """Return those of *amounts* with *pattern* in the *reach* characters before them."""
     behind = []
     for amount in amounts:
-        if pattern.search(text[max(0, amount.start - reach) : amount.start]):
+        if pattern.search(before(text, amount.start, reach)):
             behind.append(amount)
     return behind
 
@@ -241,7 +248,7 @@ def _value(number: str, times: str | None) -> float:
 
 def _period(text: str, start: int, end: int, hours: float) -> float:
     """Return how often a year the amount is paid; once where that is not stated."""
-    match = _READ.after.match(text, end) or _READ.before.search(text[max(0, start - 60) : start])
+    match = _READ.after.match(text, end) or _READ.before.search(before(text, start, 60))
     if match is None:
         return 1
     return _times_a_year((match["adverb"] or match["unit"]).lower(), hours)
@@ -249,9 +256,7 @@ def _period(text: str, start: int, end: int, hours: float) -> float:
 
 def _times_a_year(period: str, hours: float) -> float:
     """Return how often a *period* comes in a year: 12 for "monthly" and "month"."""
-    if period.startswith("h"):
-        return hours
-    for beginning, times in _PERIODS.items():
+    for beginning, times in {"h": hours, **_PERIODS}.items():
         if period.startswith(beginning):
             return times
     return 1
@@ -263,26 +268,18 @@ def _one_of(amounts: list[_Amount], cued: list[_Amount], text: str) -> Salary:
     """
     for alike in (amounts, cued):
         if _are_alike(alike):
-            best = _best_of(alike)
+            best = max(alike, key=_IS_YEARLY)  # the first by the year, else the first of all
             if any(_is_alternative(amount, best, text) for amount in amounts):
                 return _UNPARSED
             return Salary(SalaryStatus.SALARY, best.middle, best.low, best.high)
     return _UNPARSED
 
 
-def _best_of(alike: list[_Amount]) -> _Amount:
-    """Return the first of *alike* that is stated by the year, else the first."""
-    for amount in alike:
-        if amount.yearly:
-            return amount
-    return alike[0]
-
-
 def _are_alike(amounts: list[_Amount]) -> bool:
     """Return whether *amounts* are one salary, up to rounding; none are no salary."""
     if not amounts:
         return False
-    middles = [amount.middle for amount in amounts]
+    middles = list(map(_MIDDLE, amounts))
     return max(middles) - min(middles) <= _SAME * max(middles)
 
 
@@ -322,8 +319,8 @@ def _is_one_range(salaries: list[Salary], fields: Mapping[str, list[Any]]) -> bo
 
 def _spanned(salaries: list[Salary]) -> Salary:
     """Return the salary from the least to the most of *salaries*."""
-    low = min(filter(None, (salary.low for salary in salaries)))
-    high = max(filter(None, (salary.high for salary in salaries)))
+    low = min(map(_LOW, salaries))
+    high = max(map(_HIGH, salaries))
     return Salary(SalaryStatus.SALARY, (low + high) / 2, low, high)
 
 
@@ -376,8 +373,9 @@ def _given_amounts(fields: Mapping[str, list[Any]]) -> list[Any]:
 
 def _second_of_pair(value: Any) -> Any:
     """Return the value of a pair of key and value; anything else as it is."""
-    if isinstance(value, (list, tuple)) and len(value) == 2:
-        return value[1]
+    match value:
+        case (_, second):
+            return second
     return value
 
 

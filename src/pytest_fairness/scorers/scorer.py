@@ -60,9 +60,9 @@ class Scorer:
     def __post_init__(self) -> None:
         if self.kind is not None:
             self._settle_kind(self.kind)
-        ends = [end for end in (self.low, self.high) if end is not None]
         low, high = self._ends
-        if not all(map(math.isfinite, ends)) or low >= high:
+        infinite = {self.low, self.high} & {-math.inf, math.inf}
+        if infinite or not low < high:
             raise UsageError(
                 f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a "
                 "scale"

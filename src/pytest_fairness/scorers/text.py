@@ -11,7 +11,7 @@ import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import filterfalse
 from operator import itemgetter
 from pathlib import Path
@@ -292,16 +292,19 @@ def agreed(values: Iterable[T | None]) -> T | None:
 STAND_IN = "Person"
 
 
+def values_of(frame: pd.DataFrame, column: str, missing: Any = None) -> list[Any]:
+    """Return the values of *column* of *frame*; *missing* in each row where there is no such."""
+    if column in frame.columns:
+        values: list[Any] = frame[column].tolist()
+        return values
+    return [missing] * len(frame)
+
+
 def names_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     """For each row, the words of the person's names, from the columns ``name``, ``first_name`` and
     ``last_name``.
     """
-    columns = []
-    for column in ("name", "first_name", "last_name"):
-        if column in frame.columns:
-            columns.append(frame[column].tolist())
-    if not columns:
-        return [()] * len(frame)
+    columns = map(partial(values_of, frame), ("name", "first_name", "last_name"))
     return [_words(*_texts(row)) for row in zip(*columns, strict=True)]
 
 
@@ -412,9 +415,7 @@ def signals_of(frame: pd.DataFrame) -> frozenset[str]:
     """All words by which the prompts of *frame* convey a group, beside names; none where nothing
     says so.
     """
-    if SIGNAL_WORDS not in frame.columns:
-        return frozenset()
-    return frozenset(_texts(frame[SIGNAL_WORDS].tolist()))
+    return frozenset(_texts(values_of(frame, SIGNAL_WORDS)))
 
 
 @cache

@@ -19,6 +19,7 @@ from pytest_fairness.scorers.text import (
     Patterns,
     after_correction,
     agreed,
+    before,
     field_of,
     is_foreign,
     own_words,
@@ -34,7 +35,7 @@ SCALES = ("days", "esi", "manchester")
 
 _READ = Patterns("triage")
 _KEYS = _READ.words("keys")
-_NUMBERS = {
+_NUMBERS = {str(number): number for number in range(1, 6)} | {
     "one": 1,
     "two": 2,
     "three": 3,
@@ -161,7 +162,7 @@ def _opening(text: str, scale: str) -> int | None:
     if name is None:
         return None
     after = start[name.end() : name.end() + 1]
-    if after and after not in ".\n(:;,":
+    if after not in ".\n(:;,":
         return None
     return _by_name(start, 0, scale)
 
@@ -209,8 +210,7 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 def _clause_before(match: re.Match[str]) -> str:
     """Return the clause that leads up to *match*."""
-    before = match.string[max(0, match.start() - _REACH) : match.start()]
-    return _READ.clause.split(before)[-1]
+    return _READ.clause.split(before(match.string, match.start(), _REACH))[-1]
 
 
 def _by_name(text: str, start: int, scale: str) -> int:
@@ -229,11 +229,7 @@ def _by_match(match: re.Match[str]) -> int:
 
 def _by_place(number: str) -> int:
     """Return the level of a *number* in digits or as a word, of which 1 is the most urgent."""
-    if number.isdigit():
-        place = int(number)
-    else:
-        place = _NUMBERS[number.lower()]
-    return _LEVELS_OF_A_SCALE + 1 - place
+    return _LEVELS_OF_A_SCALE + 1 - _NUMBERS[number.lower()]
 
 
 @cache
