@@ -118,6 +118,23 @@ def test_who_is_refused_is_not_selected_whatever_the_labels_say() -> None:
     assert statistics[1]["impact_ratio"] == pytest.approx(statistics[0]["impact_ratio"])
 
 
+def test_a_group_that_is_refused_whole_needs_no_label() -> None:
+    """Nobody has to read what all of a got; b has labels. Both refused: nobody is favoured."""
+    table = seeded(3, GAP)
+    of_a = table["group"] == "a"
+    whole = table.assign(refused=of_a, label=table["label"].where(~of_a))
+    finding = analyze_four_fifths(whole, "read", "group", labels="label")
+    assert finding.verdict is Verdict.FAIL, finding.sentence
+    assert finding.pairs[0].statistics["impact_ratio"] == 0
+    assert finding.pairs[0].worse_off == "a"
+    part = whole.assign(refused=of_a | (table["name"] < "b2"))
+    assert analyze_four_fifths(part, "read", "group", labels="label").verdict is Verdict.FAIL
+    nobody = whole.assign(refused=True, label=table["label"])
+    finding = analyze_four_fifths(nobody, "read", "group", labels="label")
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "favoured on read at all" in finding.sentence
+
+
 def test_certain_rows_join_the_mean_as_they_are() -> None:
     """Eight rows with labels of four and two rows of 0, each its own cluster. By hand: the mean of
     the eight is 26/45 (see the reader's errors), that of all 8/10 of it; to the influence of each row
@@ -131,10 +148,11 @@ def test_certain_rows_join_the_mean_as_they_are() -> None:
     )
     mean = 0.8 * 26 / 45
     assert means.mean[0] == pytest.approx(mean)
-    alone = labelled_means(reader[:8], labels[:8], np.zeros(8, int), np.arange(8), groups=1)
-    # The two parts are uncorrelated: the shares of both kinds, and the mean of the one.
-    of_shares = (8 * (26 / 45 - mean) ** 2 + 2 * mean**2) / 100
-    expected = (0.8**2 * alone.variance[0] * 7 / 8 + of_shares) * 10 / 9
+    residuals = np.array([31 / 45, 1, 0, 0]) - 19 / 45
+    labelled = residuals * [2, 12 / 11, 12 / 11, 12 / 11] / np.sqrt(12)
+    alone = np.array([0.5, 0.5, -0.5, -0.5]) * 14 / 45 / 4
+    of_answered = 0.8 * np.concatenate([labelled, alone]) + (26 / 45 - mean) / 10
+    expected = ((of_answered**2).sum() + 2 * (mean / 10) ** 2) * 10 / 9
     assert means.variance[0] == pytest.approx(expected, rel=1e-9)
 
 

@@ -114,8 +114,8 @@ def analyze_four_fifths(
             both statistical and practical terms"), unless nearly everybody is favoured, over .9 of
             one group, and the odds ratio has d of .2 or more: .99 against .891 is a ratio of .9 and
             ten times as many rejected.
-        labels: as for ``analyze_disparity``; a label is favourable as the outcome is, and ratios are
-            those of the corrected rates.
+        labels: as for ``analyze_disparity``; a label is favourable as the outcome is, and the
+            ratios are those of the corrected rates.
         bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for
             readers of the literal rule. With few decisions that is no more than a toss of a coin,
             and the finding says so.
@@ -475,6 +475,7 @@ def _by_labels(table: PairTable, means: LabelledMeans) -> dict[str, Floats]:
         figures[f"variance_{place}"] = means.variance[side]
         figures[f"df_{place}"] = means.df[side]
         figures[f"labels_{place}"] = means.labelled[side].astype(np.float64)
+        figures[f"least_{place}"] = means.least[side]
         spread = np.maximum(rate * (1 - rate), 1e-6)
         inflation.append(means.variance[side] * table.trials[:, int(place) - 1] / spread)
     figures["design_effect"] = np.mean(inflation, axis=0)
@@ -526,11 +527,11 @@ def _labelled_rate(table: PairTable, at: int, place: int) -> LabelledRate | None
     """Return the rate of the first or second group of a pair by its labels; None where they tell
     none.
     """
-    rate, variance, df, labels, rows = (
+    rate, variance, df, least, rows = (
         float(table.figures[f"{name}_{place}"][at])
-        for name in ("corrected_rate", "variance", "df", "labels", "n")
+        for name in ("corrected_rate", "variance", "df", "least", "n")
     )
-    return labelled_rate(rate, variance, df, labels=labels, rows=rows)
+    return labelled_rate(rate, variance, df, least=least, rows=rows)
 
 
 def _without_ratio(table: PairTable, at: int) -> Decision:

@@ -321,7 +321,7 @@ class Readers:
             means.mean[group],
             means.variance[group],
             means.df[group],
-            labels=means.labelled[group],
+            least=means.least[group],
             rows=self.rows.design.count(self.rows.used)[group],
         )
 

@@ -37,7 +37,8 @@ CLOSE_POINTS, CLOSE_RATIO = 0.05, 0.8
 class LabelledMeans:
     """The mean of each of G groups, its ``variance`` and degrees of freedom, the standard deviation
     of a row, the λ of the group, and how many rows are ``labelled``. ``usable`` is false for a
-    group whose labels are all the same, or too few.
+    group whose labels are all the same, or too few; one of which nobody has to read any row needs
+    none.
     """
 
     mean: Floats
@@ -47,6 +48,14 @@ class LabelledMeans:
     weight: Floats
     labelled: Ints
     usable: Bools
+
+    @property
+    def least(self) -> Floats:
+        """Return half a label of each group, a share below which none is known; 0 of a group of
+        which nobody has to read any row.
+        """
+        half = 0.5 / np.maximum(self.labelled, 1)
+        return np.where(self.usable & (self.labelled == 0), 0.0, half)
 
 
 def labelled_means(
@@ -84,6 +93,8 @@ def _of_group(reader: Floats, labels: Floats, cluster: Ints, certain: Bools) -> 
     """Return the mean of one group, its variance, df, the SD of a row, λ, the number of labels, and
     whether they can be used.
     """
+    if certain.size and certain.all():
+        return _of_certain(reader, cluster)
     has_label = ~np.isnan(labels) & ~certain
     alone = ~has_label & ~certain
     n = int(has_label.sum())
@@ -117,10 +128,23 @@ def _of_group(reader: Floats, labels: Floats, cluster: Ints, certain: Bools) -> 
         of_row = np.where(certain, reader, mean)
         influence = influence * (~certain).mean() + (of_row - of_row.mean()) / reader.size
         mean = float(of_row.mean())
+    variance, _ = _of_clusters(influence, cluster)
+    return mean, variance, clusters - 1.0, float(label.std(ddof=1)), weight, n, True
+
+
+def _of_certain(values: Floats, cluster: Ints) -> tuple[float, ...]:
+    """Return the same of a group of which nobody has to read any row."""
+    mean = float(values.mean())
+    variance, clusters = _of_clusters((values - mean) / values.size, cluster)
+    usable = clusters >= FEWEST_LABELS
+    return mean, variance, max(clusters - 1.0, 1.0), float(values.std()), 0.0, 0, usable
+
+
+def _of_clusters(influence: Floats, cluster: Ints) -> tuple[float, int]:
+    """Return the variance of a mean by the *influence* of each row, and the number of clusters."""
     _, places = np.unique(cluster, return_inverse=True)
     sums = np.bincount(places, influence)
-    variance = sums.size / (sums.size - 1) * float((sums**2).sum())
-    return mean, variance, clusters - 1.0, float(label.std(ddof=1)), weight, n, True
+    return sums.size / max(sums.size - 1, 1) * float((sums**2).sum()), sums.size
 
 
 def _leverage(read: Floats, weight: float) -> Floats:
@@ -147,13 +171,16 @@ def compared_by_labels(
     unusable = ~means.usable[sides].all(axis=0)
     variance = np.where(unusable, 1.0, variance)
     error = np.sqrt(variance.sum(axis=0))
-    df = variance.sum(axis=0) ** 2 / (variance**2 / means.df[sides]).sum(axis=0)
+    parts = (variance**2 / means.df[sides]).sum(axis=0)
+    df = variance.sum(axis=0) ** 2 / np.where(parts > 0, parts, 1.0)
     difference = np.where(unusable, 0.0, mean[0] - mean[1])
-    slope = 1 / np.sqrt((means.sd[sides] ** 2).mean(axis=0))
+    spread = (means.sd[sides] ** 2).mean(axis=0)
+    slope = 1 / np.sqrt(np.where(spread == 0, 1.0, spread))
     effect = difference * slope
     effect_error = error * slope
     if rates:
-        half = 0.5 / np.maximum(means.labelled[sides], 1)
+        least = means.least[sides]
+        half = np.where(least > 0, least, 0.5 / np.maximum(table.trials.T, 1))
         held = np.clip(mean, half, 1 - half)
         logits = np.log(held / (1 - held)) * LOGIT_TO_D
         effect = logits[0] - logits[1]
@@ -162,6 +189,7 @@ def compared_by_labels(
     width = reach(effect_error, df, confidence)
     span = reach(error, df, confidence)
     p_value = np.where(unusable, 1.0, two_sided_t(difference, error, df))
+    t = difference / np.where(error == 0, 1.0, error)
     ratio = mean.min(axis=0) / np.maximum(mean.max(axis=0), 1e-12)
     close = rates & (np.abs(difference) < CLOSE_POINTS) & (ratio >= CLOSE_RATIO)
     never = np.zeros(table.first.size, dtype=np.bool_)
@@ -172,7 +200,7 @@ def compared_by_labels(
         low=np.where(unusable, -np.inf, effect - width)[:, None],
         high=np.where(unusable, np.inf, effect + width)[:, None],
         test=np.full(table.first.size, "PPI++", dtype=object),
-        value_of_test=np.where(unusable, np.nan, difference / error),
+        value_of_test=np.where(unusable, np.nan, t),
         p_row=p_value,
         p_cluster=p_value,
         p_value=p_value,
@@ -204,25 +232,27 @@ class LabelledRate(NamedTuple):
 
 
 def labelled_rate(
-    rate: float, variance: float, df: float, *, labels: float, rows: float
+    rate: float, variance: float, df: float, *, least: float, rows: float
 ) -> LabelledRate | None:
-    """Return the *rate* of a group of so many *rows* by so many *labels*; None below half a label,
-    of which no share is known, and where labels tell none (NaN).
+    """Return the *rate* of a group of so many *rows* by its labels; None below the *least* that they
+    tell, and where they tell none (NaN).
     """
-    if not rate >= 0.5 / max(labels, 1.0):
+    if not rate >= least:
         return None
     return LabelledRate(float(rate), float(variance), float(df), int(rows))
 
 
 def ratio_by_labels(first: LabelledRate, second: LabelledRate, confidence: float) -> ImpactRatio:
-    """Compare two rates above 0, in either order: counts are what the rates come to among the rows,
-    and z is t of the difference.
+    """Compare two rates, in either order: counts are what the rates come to among the rows, and z is
+    t of the difference; a ratio of 0 has no interval, and one of nothing to nothing is 1.
 
     The intervals, of .95 and of *confidence*, are exp(ln r ± t·SE) by the delta method, SE² =
     Var(p₁)/p₁² + Var(p₂)/p₂², with Welch & Satterthwaite's degrees of freedom. Rates of two groups
     do not covary: a name belongs to one of them.
     """
     lower, higher = sorted((first, second), key=lambda side: side.rate)
+    if lower.rate == 0:
+        return _ratio_of_none(lower, higher)
     ratio = lower.rate / higher.rate
     relative = [side.variance / side.rate**2 for side in (lower, higher)]
     error = sum(relative) ** 0.5
@@ -248,6 +278,33 @@ def ratio_by_labels(first: LabelledRate, second: LabelledRate, confidence: float
         smallest_expected=np.nan,
         shortfall=max(lower.rows * pooled - a, 0.0),
         flip_flop=(a + 1) * higher.rows >= (b - 1) * lower.rows,
+    )
+
+
+def _ratio_of_none(lower: LabelledRate, higher: LabelledRate) -> ImpactRatio:
+    """Return the ratio of a group of which it is certain that nobody was favoured."""
+    ratio = 0.0
+    t = 0.0
+    if higher.rate == 0:
+        ratio = 1.0
+    else:
+        t = -higher.rate / max(higher.variance, 1e-300) ** 0.5
+    favoured = higher.rate * higher.rows
+    return ImpactRatio(
+        x_low=0,
+        n_low=lower.rows,
+        x_high=favoured,
+        n_high=higher.rows,
+        ratio=ratio,
+        ratio_low=ratio,
+        ratio_high=ratio,
+        low=ratio,
+        high=ratio,
+        z=t,
+        fisher=np.nan,
+        smallest_expected=np.nan,
+        shortfall=lower.rows * favoured / (lower.rows + higher.rows),
+        flip_flop=favoured > 0 and higher.rows >= (favoured - 1) * lower.rows,
     )
 
 
