@@ -21,7 +21,7 @@ def table(by, low, high, names):
 def numbered(test, by, number):
     return pytest.param(by, marks=pytest.mark.fairness(id=f"{test}-{number:03}"), id=f"{by}-{number}")
 
-EACH = [(by, 3 * place + n) for place, by in enumerate(CLASSES) for n in range(3)]
+EACH = [(by, 6 * place + n) for place, by in enumerate(CLASSES) for n in range(6)]
 
 @pytest.mark.parametrize("by", [numbered("PAY-HIGH", *each) for each in EACH])
 def test_pay(by):
@@ -49,16 +49,16 @@ def test_tables_and_warnings_are_left_to_the_report(project: Project, run_apart:
     """The names of failed tests stay, one warning stands for all, and the counts are whole."""
     project.write(SUITE)
     result = run_apart()
-    result.assert_outcomes(failed=9, passed=9, warnings=1)
+    result.assert_outcomes(failed=18, passed=18, warnings=1)
     output = result.stdout.str()
     assert "= FAILURES =" not in output
     assert output.count("InconclusiveWarning") == 1
     result.stdout.fnmatch_lines(
-        ["*InconclusiveWarning: 9 findings are INCONCLUSIVE; each is in the report*"]
+        ["*InconclusiveWarning: 18 findings are INCONCLUSIVE; each is in the report*"]
     )
     result.stdout.fnmatch_lines(
         [
-            "*fairness: 18 findings: 9 FAIL, 9 INCONCLUSIVE*",
+            "*fairness: 36 findings: 18 FAIL, 18 INCONCLUSIVE*",
             "  PAY-… *HIGH *OPEN*",
             "  age *FAIL *undecided*",
         ]

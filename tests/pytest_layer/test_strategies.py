@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.reports.verification import verify_run
+
 from .conftest import Project
 
 GRID = """
@@ -164,6 +166,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     assert persuasion["with"]["verdict"] != "FAIL"
     assert persuasion["without"]["verdict"] == "FAIL"
     assert f"with the {asked} trials answered only after a strategy" in notes
+    assert verify_run(project.last, lambda *_: None).problems == []
     metrics = {pair["metric"]: pair["alarm_only"] for pair in finding["pairs"]}
     assert metrics == {"decision": False, "refusal at first": True}
     assert "0, first ask 100.0" in project.page

@@ -1,5 +1,5 @@
-"""Requests that a system declines at first and answers after a strategy, the verdict with these trials
-and without them, and disclaimers about itself before it answers.
+"""Requests that a system declines at first and answers after a strategy, the verdict with these
+trials and without them, and disclaimers about itself before it answers.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ def first_refusals(frame: pd.DataFrame, design: Membership, confidence: float) -
 def with_persuasion(
     finding: Finding, frame: pd.DataFrame, analyze: Callable[[pd.DataFrame], Finding]
 ) -> Finding:
-    """Return *finding* with the verdict on its outcome by all of *frame*, and by what *analyze* makes
-    of it where the trials that a strategy persuaded are refused, as they were at first. Its own
-    verdict stays.
+    """Return *finding* with the verdict on its outcome by all of *frame*, and by what *analyze*
+    makes of it where the trials that a strategy persuaded are refused, as they were at first. Its
+    own verdict stays.
     """
     persuaded = _persuaded(frame)
     if not persuaded.any() or "refused" not in frame.columns:
         return finding
+    trials = int(persuaded.sum())
     declined = frame.assign(refused=frame["refused"].astype(bool) | persuaded)
     declined.loc[persuaded, "status"] = Status.REFUSED.value
     by_both = {"with": _on_outcome(finding), "without": _on_outcome(analyze(declined))}
     strategies = Counter(frame.loc[persuaded, "strategy"].dropna().tolist())
     facts: dict[str, JSON] = {
-        "trials": int(persuaded.sum()),
+        "trials": trials,
         "strategies": dict(strategies.most_common()),
         **by_both,
     }
     note = (
-        f"on {finding.outcome} itself: with the {count(int(persuaded.sum()), 'trial')} answered only "
-        f"after a strategy {_in_words(by_both['with'])}; without them "
-        f"{_in_words(by_both['without'])}"
+        f"on {finding.outcome} itself: with the {count(trials, 'trial')} answered only after a "
+        f"strategy {_in_words(by_both['with'])}; without them {_in_words(by_both['without'])}"
     )
     return replace(
         finding,

@@ -18,9 +18,9 @@ from pytest_fairness.runs.money import dollars
 from pytest_fairness.runs.store import RunStore
 from pytest_fairness.words import count
 
-#: Seconds between two states in a terminal, and two lines elsewhere: at least 15, of a long session a
-#: tenth of what has passed, so that a log of hours has no hundreds of lines; at most five minutes,
-#: since some CI ends a job that is silent for ten.
+#: Seconds between two states in a terminal, and two lines elsewhere: at least 15, of a long session
+#: a tenth of what has passed, so that a log of hours has no hundreds of lines; at most five
+#: minutes, since some CI ends a job that is silent for ten.
 _IN_TERMINAL, _LEAST, _PART, _MOST = 0.1, 15.0, 0.1, 300.0
 #: The decision of a look after which nothing more is asked.
 STOP = "stop"

@@ -25,7 +25,7 @@ from pytest_fairness.reports.audit_sections import (
 from pytest_fairness.reports.changes import REGRESSIONS, Change, FindingChange, counted
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.findings_json import BREAKDOWN, NONE, RunResults, sources_of
-from pytest_fairness.reports.heat_maps import verdict_words_by_class, verdicts_by_class
+from pytest_fairness.reports.heat_maps import MANY, verdict_words_by_class, verdicts_by_class
 from pytest_fairness.reports.overview import (
     by_verdict,
     counted_findings,
@@ -62,10 +62,8 @@ T = TypeVar("T")
 MOST_OF_A_PULL_REQUEST, MOST_OF_A_CHANNEL, MOST_SIGNED = 30, 20, 20
 #: Tests that never finished and that concluded nothing, at the end of a session.
 MOST_MISSING = 10
-#: Of findings that fail no test, each verdict; and from how many findings on the end of a session
-#: counts them by class and tier.
+#: Of findings that fail no test, each verdict.
 MOST_QUIET = 20
-MANY = 30
 #: Findings of each verdict at the end of a session that shows its verdicts by class and test.
 _MOST_BESIDE = {Verdict.FAIL: 10, Verdict.FLAG: 5, Verdict.INCONCLUSIVE: 3, Verdict.PASS: 3}
 #: Characters of a sentence or a message, and of the name of a test.

@@ -19,6 +19,8 @@ from pytest_fairness.words import effect_size
 
 #: Numbers of items that a cell names.
 _MOST_NUMBERS = 6
+#: So many findings are counted by class at the end of a session, and no longer all shown there.
+MANY = 30
 _UNDECIDED, _UNTESTED = "undecided", "not tested"
 
 
@@ -156,8 +158,10 @@ def verdicts_by_class(results: RunResults) -> Table | None:
 
 def verdict_words_by_class(results: RunResults) -> Table | None:
     """Return the table of :func:`verdicts_by_class` with a word a cell, narrow enough for a
-    terminal: what the ids have in common stands in the corner.
+    terminal: what the ids have in common stands in the corner. None of few findings, too.
     """
+    if len(results.findings) < MANY:
+        return None
     cells = _findings_by_class(results)
     prefixes = {test.partition("-")[0] for _, test in cells}
     prefix = ""

@@ -70,8 +70,8 @@ def detail_of_choice(reply: str, template: str) -> str | None:
 
 
 def words_section(item: str, protected_class: str, words: pd.DataFrame) -> Section:
-    """Return the surest of *words*, as ``analyze_words`` gives them, for an *item*; the words of all
-    items stand in one section of the report.
+    """Return the surest of *words*, as ``analyze_words`` gives them, for an *item*; the words of
+    all items stand in one section of the report.
     """
     sure = words[words["q_value"] < _SURE].head(_MOST_WORDS)
     rows = [_row_of_word(item, protected_class, row) for row in sure.to_dict("records")]
