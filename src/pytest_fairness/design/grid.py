@@ -80,6 +80,7 @@ class Grid(LazyCells):
     answer: AnswerForm | None = None
     asks_for_form: bool = True
     role: str = ROLE
+    locale: str | None = None
     group_size: int = 0
 
     @property
@@ -437,10 +438,13 @@ class DrawnGrid:
         """Return the grid of all cells, with the repetitions that its design says."""
         design = self.design
         role = ROLE
+        locale = None
         if design.locale is not None:
             role = design.locale.role
+            locale = design.locale.name
         return Grid(
             role=role,
+            locale=locale,
             templates=design.templates,
             axes=design.axes,
             units=self.units,

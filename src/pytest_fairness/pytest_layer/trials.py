@@ -1017,11 +1017,14 @@ class _Answers:
             classes |= dict.fromkeys(entry.cell.groups)
         cells = [entry.cell.id for entry in self.entries]
         design = (cells, grid.repetitions, sorted(grid.parameters.items()))
-        answer = None
-        if isinstance(planned, PlannedGrid) and planned.grid.answer is not None:
-            answer = planned.grid.answer.to_dict()
+        answer = locale = None
+        if isinstance(planned, PlannedGrid):
+            locale = planned.grid.locale
+            if planned.grid.answer is not None:
+                answer = planned.grid.answer.to_dict()
         return GridFacts(
             answer=answer,
+            locale=locale,
             endpoint=self.endpoint.name,
             identity=self.endpoint.identity(),
             protected_classes=tuple(classes),
