@@ -395,6 +395,10 @@ def _without_class(groups: object, folder: Path | None) -> str:
     return f"groups is {type(groups).__name__}: {mend}"
 
 
+#: Whoever writes role= means no locale=.
+_ARGUMENTS = set(GridDesign.parse.__kwdefaults__ or ()) - {"locale"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnGrid:
     """A design with the units drawn for it: one run of ``group_size`` units for each combination of
@@ -471,7 +475,7 @@ class DrawnGrid:
                     f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the "
                     "group or the persona already; rename the axis"
                 )
-            axis.check_used(used, did_you_mean(axis.name, GridDesign.parse.__kwdefaults__ or ()))
+            axis.check_used(used, did_you_mean(axis.name, _ARGUMENTS))
 
     def _check_slots(self) -> None:
         """Every slot has a value."""
