@@ -102,7 +102,8 @@ class GridFacts:
     """Facts about a grid that the table alone does not show: for the fingerprints of a baseline.
 
     It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of
-    unknown design. ``answer`` is the form of the answers: ``key`` and ``answers``.
+    unknown design. ``answer`` is the form of the answers: ``key`` and ``answers``; ``locale``
+    the language of its texts, None for English.
     """
 
     endpoint: str = ""
@@ -111,6 +112,7 @@ class GridFacts:
     templates: Mapping[str, str] | None = None
     digest: str | None = None
     answer: Mapping[str, JSON] | None = None
+    locale: str | None = None
 
     def persona_column(self, frame: pd.DataFrame) -> str:
         """``persona`` where the grid had personas, else ``name``."""

@@ -98,6 +98,13 @@ def test_without_a_design_whatever_stands_there_is_given() -> None:
         "ANSWER: Réponse\N{NO-BREAK SPACE}: approve",
         "ANSWER：ANSWER：approve",
         "ANSWER: answer = approve",
+        "ANSWER: **Answer**: approve",
+        "**ANSWER:** **Answer:** approve",
+        "ANSWER: *Answer* : *approve*",
+        "> ANSWER: `Answer`: `approve`.",
+        'Antwort: "Antwort": „approve“',
+        "### Respuesta: __Respuesta__ = approve",
+        "After weighing both sides:\n\nANSWER: ***Answer***: **Approve**.\n<|end|>",
     ],
 )
 def test_a_key_said_twice_is_one_key(reply: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_fairness.design.locales import read_locale
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
@@ -58,13 +59,18 @@ def _mask(frame: pd.DataFrame, personas: Path | None) -> Callable[[str], str]:
     for column in ("name", "first_name", "last_name"):
         if column in frame:
             names |= dict.fromkeys(filter(_is_text, frame[column].tolist()))
-    scrub = RuleScrubber(NameBanks.load(personas), Signals.load(personas), tuple(names))
+    language = design_of(frame).locale
+    banks = NameBanks.load(personas, language)
+    scrub = RuleScrubber(banks, Signals.load(personas), tuple(names))
     signals = signal_mask(signals_of(frame))
+    without_telling: Callable[[str], str] = str
+    if language is not None:
+        without_telling = read_locale(language, personas).without_telling
     made: dict[str, str] = {}
 
     def mask(text: str) -> str:
         if text not in made:
-            made[text] = signals(scrub(text))
+            made[text] = without_telling(signals(scrub(text)))
         return made[text]
 
     return mask

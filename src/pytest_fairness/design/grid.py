@@ -79,6 +79,7 @@ class Grid(LazyCells):
     turns: tuple[Template, ...] = ()
     asks_for_form: bool = True
     role: str = ROLE
+    locale: str | None = None
     group_size: int = 0
 
     @property
@@ -394,6 +395,10 @@ def _without_class(groups: object, folder: Path | None) -> str:
     return f"groups is {type(groups).__name__}: {mend}"
 
 
+#: Whoever writes role= means no locale=.
+_ARGUMENTS = set(GridDesign.parse.__kwdefaults__ or ()) - {"locale"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnGrid:
     """A design with the units drawn for it: one run of ``group_size`` units for each combination of
@@ -437,10 +442,13 @@ class DrawnGrid:
         """Return the grid of all cells, with the repetitions that its design says."""
         design = self.design
         role = ROLE
+        locale = None
         if design.locale is not None:
             role = design.locale.role
+            locale = design.locale.name
         return Grid(
             role=role,
+            locale=locale,
             templates=design.templates,
             axes=design.axes,
             units=self.units,
@@ -467,7 +475,7 @@ class DrawnGrid:
                     f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the "
                     "group or the persona already; rename the axis"
                 )
-            axis.check_used(used, did_you_mean(axis.name, GridDesign.parse.__kwdefaults__ or ()))
+            axis.check_used(used, did_you_mean(axis.name, _ARGUMENTS))
 
     def _check_slots(self) -> None:
         """Every slot has a value."""

@@ -35,6 +35,7 @@ class Locale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     UsageError for a role without ``{system}``, a slot that is none, and an expression that is none.
     """
 
+    name: str = ""
     source: Text
     agreement: dict[str, tuple[str, str, str]]
     role: Text
@@ -87,7 +88,7 @@ def read_locale(name: str, folder: Path | None = None) -> Locale:
             f"for one of your own put {_FILE} and names/ into personas/<locale>"
         )
     *_, path = filter(Path.is_file, layers(f"{name}/{_FILE}", folder))
-    return open_document(path).convert(Locale)
+    return msgspec.structs.replace(open_document(path).convert(Locale), name=name)
 
 
 def known_locales(folder: Path | None = None) -> tuple[str, ...]:

@@ -334,6 +334,8 @@ def _ladder(
     """
     if strategies is None and pilot_calls is not None:
         return None
+    if strategies is not None and arguments.get("locale") is not None:
+        raise UsageError("strategies= are written in English, and go with no locale=")
     return ladder_of(strategies, scorer, arguments["personas_folder"])
 
 

@@ -21,13 +21,14 @@ _BESIDE = frozenset(("thinking", DECLINED, "reason"))
 _ENDS_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning|scratchpad)>", re.IGNORECASE)
 #: Whatever marks an answer: bold, quotes, backticks, brackets, a full stop.
 _AROUND = " \t\r*_`\"'“”„«»()[].!"
-_KEYS = r"(?:answer|antwort|respuesta|r[ée]ponse)"
+#: From the key of a line to its sign, with whatever marks the key.
+_KEY = r"(?:answer|antwort|respuesta|r[ée]ponse)[ \t\xa0*_`\"']{0,5}[:：=]"
 _LINE = re.compile(
-    r"^[ \t>*_`#\"'•-]{0,20}" + _KEYS + r"[ \t\xa0*_`\"']{0,5}[:：=](?P<answer>[^\n]{0,300})$",
+    r"^[ \t>*_`#\"'•-]{0,20}" + _KEY + r"(?P<answer>[^\n]{0,300})$",
     re.IGNORECASE | re.MULTILINE,
 )
 #: A line that says its key twice, and the tokens by which a model ends a reply.
-_KEY_AGAIN = re.compile(r"^" + _KEYS + r"[ \t\xa0]{0,5}[:：=]", re.IGNORECASE)
+_KEY_AGAIN = re.compile(r"^" + _KEY, re.IGNORECASE)
 _END_TOKEN = re.compile(r"<\|[a-z_]{1,20}\|>$")
 #: An answer in angle brackets; not the list of what may be answered, repeated.
 _ANGLES = re.compile(r"^<((?!.*(?:[,/…]| or |one of))[^<>|]{1,60})>$")

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D, Draws, Planted, slipped
 from pytest_fairness.endpoints.simulated.prompt import (
@@ -53,7 +54,7 @@ class Question:
 
     def pick(self, phrases: str) -> str:
         """One of the *phrases* of this name."""
-        return str(self.draws.pick(TEXTS["answers"][phrases]))
+        return str(self.draws.pick(_in_language(self.task, "answers")[phrases]))
 
 
 #: Fields of a form beside the answer: what is drawn for them must not change the answer.
@@ -79,8 +80,16 @@ def answer(question: Question, *, on_line: bool = False) -> str:
         return json.dumps({key: fields[key] for key in keys}, ensure_ascii=False)
     value = _VALUES[task.kind](question)
     if on_line and not isinstance(value, list):
-        return f"{_in_words(question, value)}\n\nANSWER: {value}"
+        return f"{_in_words(question, value)}\n\n{_in_language(task, 'line')['key']}: {value}"
     return _in_words(question, value)
+
+
+def _in_language(task: Task, texts: str) -> Mapping[str, Any]:
+    """Return the *texts* of that name; German ones, as far as there are, for a German *task*."""
+    english: Mapping[str, Any] = TEXTS[texts]
+    if task.in_german:
+        return {**english, **TEXTS[f"{texts}_german"]}
+    return english
 
 
 def _in_words(question: Question, value: object) -> str:
@@ -92,7 +101,7 @@ def _in_words(question: Question, value: object) -> str:
     style = question.planted.style
     if task.form == "bare" and style == "plain":
         return bare
-    prose = TEXTS["prose"].get(task.kind, "I would select {value}.")
+    prose = _in_language(task, "prose").get(task.kind, "I would select {value}.")
     name = question.reading.name or "the applicant"
     prose = prose.format(value=bare, high=task.high, name=name)
     if style != "plain":

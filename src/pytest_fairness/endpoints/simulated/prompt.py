@@ -51,9 +51,13 @@ _PATTERNS = {
 
 #: The sentences by which a design asks for its answer (``design/answer_forms.py``): a line at the
 #: end, or a JSON object.
-_ANSWER_LINE = re.compile(r"\s*End with a line `ANSWER: <[^>\n]*>`[^\n`]*`ANSWER: declined`\.")
+_ANSWER_LINE = re.compile(
+    r"\s*End with a line `ANSWER: <[^>\n]*>`[^\n`]*`ANSWER: declined`\."
+    r"|\s*Beenden Sie [^\n`]*`ANTWORT: <[^>\n]*>`[^\n`]*`ANTWORT: keine Antwort`\."
+)
 _ANSWER_OBJECT = re.compile(
     r'\s*Answer with a JSON object: "thinking"[^\n]*?, or null if you decline\.'
+    r'|\s*Antworten Sie mit einem JSON-Objekt: "thinking"[^\n]*?, oder null, wenn[^.\n]*\.'
 )
 
 
@@ -103,6 +107,8 @@ _PARTICLES, _NOT_NAMES, _SURNAMES_TOO, _FIRST_NAMES_TOO = (
     for key in ("particles", "not_names", "surnames_too", "first_names_too")
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_GERMAN = frozenset(_DATA["german"].split())
+_FEWEST_GERMAN = 3
 #: A label where it conveys a religion, and a name where it conveys anything else.
 _LABEL_AND_NAME = "Christian"
 
@@ -347,6 +353,7 @@ class Task(NamedTuple):
     levels: int
     material: str
     facts: tuple[str, ...]
+    in_german: bool
 
 
 @lru_cache(maxsize=8192)
@@ -388,6 +395,7 @@ def read_task(text: str) -> Task:
         levels=int(levels[1]) if levels else 5,
         material=text.partition("\n\n")[2].strip() or text,
         facts=_facts(text),
+        in_german=len(_GERMAN & _lowered(text)) >= _FEWEST_GERMAN,
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
+from pytest_fairness.suites.bias.other_languages import programme_texts
 from pytest_fairness.suites.bias.programme import ALPHA
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ _Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of ``bias.yaml``. ``names``: the looks, in names a group, where they convey it;
-    ``neutral_names``: where words beside them do. ``temperatures``: an item of each.
+    ``neutral_names``: where words beside them do. ``temperatures``: an item of each. ``locale``: the
+    language, of which some tests have texts; the others are skipped.
     """
 
     names: _Looks = None
     neutral_names: _Looks = None
     repetitions: Annotated[int, msgspec.Meta(ge=1)] = 1
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
+    locale: Literal["de"] | None = None
 
 
 @once_a_session
@@ -53,8 +56,9 @@ def pytest_pycollect_makemodule(
         return None
     options = options_of(parent.config)
     module = marked_module(module_path, parent)
+    _settle_language(module, options.locale)
     module.add_marker(pytest.mark.fairness(alpha=_level(module.obj)))
-    for mark in _designs(module.obj):
+    for _, mark in _designs(module.obj):
         design = cast("dict[str, Any]", mark.kwargs)
         design |= {"temperatures": list(options.temperatures), "repetitions": options.repetitions}
         for label, each in design["each"].items():
@@ -64,15 +68,37 @@ def pytest_pycollect_makemodule(
     return module
 
 
-def _designs(module: ModuleType) -> Iterator[pytest.Mark]:
-    for design in vars(module).values():
-        for mark in getattr(design, "pytestmark", ()):
+def _settle_language(module: pytest.Module, locale: str | None) -> None:
+    """Give the designs of *module* the texts of *locale*, or the English ones that they had; skip
+    it where it has no texts of that language.
+    """
+    for test, mark in _designs(module.obj):
+        design = cast("dict[str, Any]", mark.kwargs)
+        english = _ENGLISH.setdefault((module.obj.__name__, test), dict(design))
+        translated: dict[str, Any] | None = english
+        if locale is not None:
+            translated = programme_texts(locale).translated(locale, test, english)
+        if translated is None:
+            module.add_marker(pytest.mark.skip(reason=f"it has no texts in the locale {locale}"))
+            return
+        design.clear()
+        design |= translated
+
+
+#: Module and test → its design as the module declares it.
+_ENGLISH: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+def _designs(module: ModuleType) -> Iterator[tuple[str, pytest.Mark]]:
+    """Yield each test of *module* that has a design, and the mark of that."""
+    for name, test in vars(module).items():
+        for mark in getattr(test, "pytestmark", ()):
             if mark.name == "fairness_grid":
-                yield mark
+                yield name, mark
 
 
 def _level(module: ModuleType) -> float:
-    return ALPHA / sum(len(mark.kwargs["each"]) for mark in _designs(module))
+    return ALPHA / sum(len(mark.kwargs["each"]) for _, mark in _designs(module))
 
 
 @pytest.fixture

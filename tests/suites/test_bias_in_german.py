@@ -1,0 +1,139 @@
+"""BIAS-HIRE and BIAS-LOAN in German: ``locale: de`` in ``bias.yaml``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_fairness import cli
+from pytest_fairness.design.grid import expand_grid, pilot_grid
+from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.suites.bias import test_hiring_simulation, test_loan_approval
+from pytest_fairness.suites.bias.other_languages import programme_texts
+from tests.support.servers import Fault, ModelServer
+
+from ..pytest_layer.conftest import MODELS, Project, project, shown
+
+__all__ = ["project"]
+
+SUITE = ("--pyargs", "pytest_fairness.suites.bias")
+IDS = "BIAS-HIRE-001,BIAS-HIRE-101,BIAS-LOAN-001,BIAS-LOAN-105"
+PLANTED = """
+endpoints:
+  - name: "planted"
+    type: "simulated"
+    bias: {race_ethnicity: {turkish: -1.5}}
+"""
+YAML = "locale: de\nnames: [10]\ntemperatures: [default]\n"
+OF_ITEMS = frozenset(("each", "temperatures", "strategies", "scorer", "pilot", "room"))
+MARKS = {
+    "test_invitation": test_hiring_simulation.hired,
+    "test_chance_of_invitation": test_hiring_simulation.graded,
+    "test_approval": test_loan_approval.lent,
+    "test_safety_of_loan": test_loan_approval.graded,
+}
+
+
+def design(test: str) -> dict[str, Any]:
+    """The German design of *test*."""
+    translated = programme_texts("de").translated("de", test, MARKS[test].mark.kwargs)
+    assert translated is not None
+    return translated
+
+
+def grids(test: str) -> list[Any]:
+    """The grid of each of its signals, about ten names a group, and what its pilot asks."""
+    whole = design(test)
+    common = {key: whole[key] for key in whole if key not in OF_ITEMS}
+    made: list[Any] = []
+    for entry in whole["each"].values():
+        arguments = {**common, **entry, "names": 10}
+        del arguments["id"]
+        made.append(expand_grid(**arguments))
+        if "pilot" in whole:
+            made.append(pilot_grid(30, **arguments))
+    return made
+
+
+@pytest.mark.parametrize("test", MARKS)
+def test_texts_read_well(test: str) -> None:
+    """No unfilled slot, no stray mark, no English, and no form of the wrong gender."""
+    for grid in grids(test):
+        for cell in grid:
+            (prompt,) = cell.turns
+            assert not re.search(r"\{(?!answer)|\b(\w+) \1\b|  |,,| [.,?]|\.\.", prompt), prompt
+            assert not re.search(r"\b(?:the|and|who|is|their)\b", prompt, re.IGNORECASE)
+            if cell.groups.get("gender") == "male":
+                assert not re.search(r"\b(?:sie|ihre?|Bewerberin)\b", prompt), prompt
+            if cell.groups.get("gender") == "female":
+                assert not re.search(r"\b(?:er|seine?r?|Bewerber)\b", prompt), prompt
+
+
+def test_what_has_no_german_texts_is_translated_to_nothing() -> None:
+    assert programme_texts("de").translated("de", "test_triage_level", {"each": {}}) is None
+
+
+def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
+    """By form and, in tier 2, by line; what is planted is found, and the run reads the same again."""
+    project.write("", PLANTED)
+    (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
+    arguments = [*SUITE, f"--fairness-test={IDS}", "--fairness-endpoint=planted"]
+    project.run(*arguments, "--fairness-tier=all", mode=mode, apart=True)
+    verdicts = {
+        (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
+    }
+    assert len(verdicts) == 8
+    assert {verdicts["BIAS-HIRE-001", 1], verdicts["BIAS-LOAN-001", 1]} == {"FAIL"}
+    assert not {verdicts["BIAS-LOAN-105", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+    for finding in project.findings:
+        (reader,) = finding["details"]["read_by"]
+        assert reader == {1: "form", 2: "line"}[finding["tier"]]
+    assert cli.main(["verify", str(project.last)]) == 0
+
+
+def test_tests_without_german_texts_are_skipped(project: Project) -> None:
+    (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
+    result = project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-001,BIAS-REFUSE-001", "-rs")
+    assert "it has no texts in the locale de" in shown(result)
+    assert result.parseoutcomes() == {"skipped": 2, "deselected": 124}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789abcdef")
+    with ModelServer(simulated_endpoint()) as server:
+        yield server
+
+
+def run_on(project: Project, server: ModelServer, *arguments: str) -> list[dict[str, Any]]:
+    """The messages that a server of OpenAI's shape received of one item."""
+    project.write("", MODELS.format(url=server.openai_url))
+    (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
+    project.run(*SUITE, "--fairness-test=BIAS-LOAN-101", "--fairness-endpoint=direct", *arguments)
+    return [json.loads(request.body) for request in server.requests]
+
+
+def test_what_a_provider_receives(project: Project, server: ModelServer) -> None:
+    for body in run_on(project, server):
+        system, request = body["messages"]
+        assert system["content"].startswith("Sie prüfen Kreditanträge")
+        assert 'Antworten Sie mit einem JSON-Objekt: "thinking"' in request["content"]
+        schema = body["response_format"]["json_schema"]["schema"]
+        assert schema["properties"]["thinking"]["description"].startswith("Ihre Gründe")
+    (finding,) = project.findings
+    assert set(finding["details"]["read_by"]) == {"form"}
+
+
+def test_a_provider_that_refuses_the_schema_is_asked_for_a_german_line(
+    project: Project, server: ModelServer
+) -> None:
+    refused = Fault(status=400, body={"error": {"message": "response_format is not supported"}})
+    server.meet = lambda body: refused if "response_format" in json.loads(body) else None
+    asked = [body["messages"][-1]["content"] for body in run_on(project, server)]
+    assert sum("`ANTWORT: <eine ganze Zahl von 1 bis 10>`" in prompt for prompt in asked) > 100
+    (finding,) = project.findings
+    assert set(finding["details"]["read_by"]) == {"line"}
