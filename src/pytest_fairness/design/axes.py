@@ -117,7 +117,7 @@ class LazyCells(Sequence[Cell]):
     """The cells of a design by their number, all or those at ``positions``, made when they are
     read; each is asked ``repetitions`` times, with ``parameters``. ``stages`` are those that they
     can be asked in; None where they are asked as a whole. ``answer`` is the form of an answer; None
-    where a test has none.
+    where a test has none. ``locale`` is the language that a test asks in, None for English.
     """
 
     templates: tuple[Template, ...]
@@ -127,6 +127,7 @@ class LazyCells(Sequence[Cell]):
     positions: tuple[int, ...] | None = None
     stages: Stages | None = None
     answer: AnswerForm | None = None
+    locale: str | None = None
 
     @property
     @abstractmethod

@@ -79,7 +79,6 @@ class Grid(LazyCells):
     turns: tuple[Template, ...] = ()
     asks_for_form: bool = True
     role: str = ROLE
-    locale: str | None = None
     group_size: int = 0
 
     @property

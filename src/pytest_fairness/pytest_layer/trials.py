@@ -1043,12 +1043,9 @@ class _Answers:
         answer = None
         if planned.grid.answer is not None:
             answer = planned.grid.answer.to_dict()
-        locale = None
-        if isinstance(planned, PlannedGrid):
-            locale = planned.grid.locale
         return GridFacts(
             answer=answer,
-            locale=locale,
+            locale=planned.grid.locale,
             endpoint=self.endpoint.name,
             identity=self.endpoint.identity(),
             protected_classes=tuple(classes),
