@@ -289,11 +289,11 @@ def _read_on(
         for place, score in enumerate(scores)
         if read_by[place] is not None and is_left_for_a_model(scorer.kind, score)
     ]
-    readings = None
-    if wanted:
-        readings = turns(scorer, frame, wanted, scores)
+    if not wanted:
+        return by_rules
+    readings = turns(scorer, frame, wanted, scores)
     if readings is None:
-        if wanted and isinstance(scorer.score, AsksAModel):
+        if isinstance(scorer.score, AsksAModel):
             raise UsageError(scorer.score.needs)
         return by_rules
     for place, score in readings.scores.items():
@@ -544,8 +544,6 @@ def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]
     """A row's values of *columns*; None for a column that *frame* lacks, and for what is missing in
     it.
     """
-    if not columns:
-        return [{}] * len(frame)
     given: list[dict[str, Any]] = [{} for _ in range(len(frame))]
     for name in columns:
         for row, value in zip(given, values_of(frame, name), strict=True):
@@ -612,14 +610,15 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> pd.Series[Any]:
 
     kinds = set(map(type, scores)) - {type(None)}
     labels = {kind for kind in kinds if issubclass(kind, str)}
-    if labels and labels != kinds:
+    if not labels:
+        numbers = list(map(_number, scores))
+        return pd.Series(numbers, index=index, name=scorer.name, dtype=float)
+    if labels != kinds:
         raise UsageError(
             f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one "
             "kind"
         )
-    if labels:
-        return pd.Series(scores, index=index, name=scorer.name, dtype=object)
-    return pd.Series(list(map(_number, scores)), index=index, name=scorer.name, dtype=float)
+    return pd.Series(scores, index=index, name=scorer.name, dtype=object)
 
 
 def _number(score: Any) -> float:

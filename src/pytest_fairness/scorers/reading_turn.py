@@ -142,12 +142,13 @@ class ReadingTask:
         """The inverse of :meth:`to_dict`. Raises UsageError where it cannot be asked, or would be
         asked otherwise by this version.
         """
-        given = {name: value for name, value in data.items() if name != "digest"}
+        given = dict(data)
+        digest = given.pop("digest")
         if given.get("scale") is not None:
             low, high = given["scale"]
             given["scale"] = (low, high)
         task = cls(**given)
-        if task.digest != data["digest"]:
+        if task.digest != digest:
             raise UsageError("another version asks the reading turns of this outcome otherwise")
         return task
 
