@@ -75,12 +75,12 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         counting = _forms_of_all(self.match)
         _forms_of_all((*self.near, *self.not_near, *self.subject))
-        quiet = set(_forms_of_all(self.unless))
-        for form in counting:
-            if form in quiet:
-                raise InvalidEntry(
-                    f"{form!r} is a phrase of match and of unless, so that it never counts"
-                )
+        silent = set(_forms_of_all(self.unless)).intersection(counting)
+        if silent:
+            form = min(silent, key=counting.index)
+            raise InvalidEntry(
+                f"{form!r} is a phrase of match and of unless, so that it never counts"
+            )
 
     def check_lists(self, lists: Collection[str]) -> None:
         """Raise InvalidEntry for an ``@name`` that is none of *lists*."""
