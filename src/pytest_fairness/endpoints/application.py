@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
-from pytest_fairness.documents import Misplaced, is_number
+from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.api_keys import read_key
 from pytest_fairness.endpoints.config import (
     ALLOWED,
@@ -27,6 +27,7 @@ from pytest_fairness.endpoints.config import (
     RemoteConfig,
     check_url,
     check_variable,
+    is_amount,
     merged_parameters,
 )
 from pytest_fairness.endpoints.http import HttpExchange, encode_json, failure_line, plain_headers
@@ -689,6 +690,6 @@ def _query(filled: Mapping[str, Any]) -> str:
 
 def _cost(value: Any) -> float | None:
     """Return *value* if it can be what a call cost in dollars."""
-    if is_number(value) and 0 <= value < 1e6:
+    if is_amount(value):
         return float(value)
     return None

@@ -273,11 +273,11 @@ def _check_price(key: Any, value: Any) -> None:
     """Raise Misplaced for a line of a price that is none: another key, or no amount."""
     if key not in _PRICE_KEYS:
         raise Misplaced(unknown("key", key, _PRICE_KEYS), "price", key)
-    if not _is_amount(value):
+    if not is_amount(value):
         raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
 
 
-def _is_amount(value: object) -> bool:
+def is_amount(value: object) -> bool:
     """Return whether *value* can be a price in dollars."""
     return is_number(value) and 0 <= value < 1e6
 

@@ -137,9 +137,9 @@ def _is_negated(sentence: str, start: int, end: int) -> bool:
     negated = False
     negation = _READ.negation.search(sentence, start, end)
     while negation is not None:
-        # "No reason not to approve" holds two.
+        # "No reason not to approve" holds two; what is no negator by itself counts once.
         times = len(_READ.negator.findall(sentence, negation.start(), end))
-        if times == 0 or times % 2 == 1:
+        if max(times, 1) % 2 == 1:
             negated = not negated
         end = negation.start()
         negation = _READ.negation.search(sentence, start, end)

@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
@@ -75,12 +75,12 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         counting = _forms_of_all(self.match)
         _forms_of_all((*self.near, *self.not_near, *self.subject))
-        quiet = set(_forms_of_all(self.unless))
-        for form in counting:
-            if form in quiet:
-                raise InvalidEntry(
-                    f"{form!r} is a phrase of match and of unless, so that it never counts"
-                )
+        silent = set(_forms_of_all(self.unless)).intersection(counting)
+        if silent:
+            form = min(silent, key=counting.index)
+            raise InvalidEntry(
+                f"{form!r} is a phrase of match and of unless, so that it never counts"
+            )
 
     def check_lists(self, lists: Collection[str]) -> None:
         """Raise InvalidEntry for an ``@name`` that is none of *lists*."""
@@ -376,11 +376,11 @@ class _Phrases:
             if not counts or sightings.covers(use, start, end):
                 continue
             first, last = read.span(start, end)
-            warnings = self._warning(use, gender, read.text, first, last)
-            if self._is_aside(use, start, end, read, sightings):
-                yield from (replace(warning, severity="low") for warning in warnings)
-            else:
-                yield from warnings
+            for warning in self._warning(use, gender, read.text, first, last):
+                if self._is_aside(use, start, end, read, sightings):
+                    yield replace(warning, severity="low")
+                else:
+                    yield warning
         yield from self._spaced_out(read, gender)
 
     def _sightings(self, read: _ReadText) -> _Sightings:
@@ -495,21 +495,27 @@ class _Sightings:
 def _uses(lexicon: Lexicon) -> dict[str, list[_Use]]:
     """Return each form of a phrase with what it is used for."""
     uses: dict[str, list[_Use]] = {}
-    for name, context in lexicon.context.items():
-        for form in _forms_of_all(context.match):
-            uses.setdefault(form, []).append(_Use(f"@{name}"))
-    for category, term in lexicon.all_terms():
-        for kind in _kinds_of_phrases(term):
-            for form in _forms_of_all(getattr(term, kind)):
-                uses.setdefault(form, []).append(_Use(kind, category, term.name))
+    for phrases, use in _used_phrases(lexicon):
+        for form in _forms_of_all(phrases):
+            uses.setdefault(form, []).append(use)
     return uses
 
 
-def _kinds_of_phrases(term: LexiconTerm) -> tuple[str, ...]:
-    """Return the fields of *term* that list phrases; none of a term that is switched off."""
-    if term.severity == "off":
-        return ()
-    return ("match", "near", "not_near", "unless", "subject")
+#: The fields of a term that list phrases.
+_KINDS_OF_PHRASES = ("match", "near", "not_near", "unless", "subject")
+
+
+def _used_phrases(lexicon: Lexicon) -> Iterator[tuple[Sequence[str], _Use]]:
+    """Yield the phrases of each list with what they are used for: those of the context, then those
+    of each term that is not switched off.
+    """
+    for name, context in lexicon.context.items():
+        yield context.match, _Use(f"@{name}")
+    for category, term in lexicon.all_terms():
+        if term.severity == "off":
+            continue
+        for kind in _KINDS_OF_PHRASES:
+            yield getattr(term, kind), _Use(kind, category, term.name)
 
 
 def _lists_in(phrases: Iterable[str]) -> Iterator[_Use]:
@@ -594,8 +600,10 @@ def _latin(word: str) -> str:
 
 def _is_leet(word: str) -> bool:
     """Return whether *word* has figures or signs in the place of some of its letters."""
+    if len(word) <= 2 or "'" in word:
+        return False
     letters = sum(map(str.isalpha, word))
-    return letters < len(word) < letters * 2 and len(word) > 2 and "'" not in word
+    return letters < len(word) < letters * 2
 
 
 class _ReadText:
@@ -609,14 +617,15 @@ class _ReadText:
             self._leave_out_invisible()
         self._starts = list[int]()
         self._spans = list[tuple[int, int]]()
-        self._ends = list[int]()
+        #: Where sentences end, the first of them before the text.
+        self._ends = [-1]
         words = []
         place = 1
         for match in _READ.finditer(self._shown):
-            word = "¶"
             if match["word"]:
                 word = plain_word(match["word"].casefold())
-            if word == "¶":
+            else:
+                word = "¶"
                 self._ends.append(place)
             self._starts.append(place)
             self._spans.append(match.span())
@@ -649,8 +658,7 @@ class _ReadText:
 
     def opens_sentence(self, start: int) -> bool:
         """Return whether what stands at *start* of the plain text is the first of its sentence."""
-        sentence = self.sentence_at(start)
-        return start == 1 or (sentence > 0 and self._ends[sentence - 1] + 2 == start)
+        return self._ends[self.sentence_at(start) - 1] + 2 == start
 
     def is_name(self, start: int, end: int) -> bool:
         """Return whether the words from *start* to *end* of the plain text are written as a part of

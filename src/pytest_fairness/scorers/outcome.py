@@ -302,11 +302,11 @@ def _read_on(
         for place, score in enumerate(scores)
         if read_by[place] is not None and is_left_for_a_model(scorer.kind, score)
     ]
-    readings = None
-    if wanted:
-        readings = turns(scorer, frame, wanted, scores)
+    if not wanted:
+        return by_rules
+    readings = turns(scorer, frame, wanted, scores)
     if readings is None:
-        if wanted and isinstance(scorer.score, AsksAModel):
+        if isinstance(scorer.score, AsksAModel):
             raise UsageError(scorer.score.needs)
         return by_rules
     for place, score in readings.scores.items():
@@ -502,6 +502,8 @@ class _RowReader:
         self._score_of: Callable[..., Score] = scorer
         if scorer.built_in:
             self._score_of = partial(_remembered, scorer, scorer.fingerprint)
+        if scorer.reads_english:
+            self._score_of = partial(_score_of_english, self._score_of)
 
     def read(self, row: _Row) -> tuple[Any, ReadBy | None]:
         """Return the score of *row* and what read it."""
@@ -524,16 +526,8 @@ class _RowReader:
 
     def _by_rules(self, row: _Row) -> tuple[Any, ReadBy | None]:
         """Return the score of *row* by the rules, and that they read it, if they did."""
-        score = None
-        if not self._is_beyond_rules(row):
-            score = self._score(row)
+        score = self._score(row)
         return score, _reader_of(row, score, ReadBy.RULE)
-
-    def _is_beyond_rules(self, row: _Row) -> bool:
-        """Return whether the reply of *row* is prose in a language that the rules do not read."""
-        if not self._scorer.reads_english or row.refused == 1 or not isinstance(row.reply, str):
-            return False
-        return is_foreign(row.reply)
 
     def _score(self, row: _Row) -> Any:
         """Return the score of *row*, checked; None where there is nothing to read."""
@@ -556,6 +550,13 @@ class _RowReader:
         if wrong:
             raise UsageError(f"the scorer {name!r} returned {wrong}")
         return score
+
+
+def _score_of_english(score_of: Callable[..., Score], reply: str, /, **given: Any) -> Score:
+    """Return the score of *reply*; None in a language that the rules do not read."""
+    if is_foreign(reply):
+        return None
+    return score_of(reply, **given)
 
 
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
@@ -582,8 +583,6 @@ def _given(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[dict[str, Any]
     """A row's values of *columns*; None for a column that *frame* lacks, and for what is missing in
     it.
     """
-    if not columns:
-        return [{}] * len(frame)
     given: list[dict[str, Any]] = [{} for _ in range(len(frame))]
     for name in columns:
         for row, value in zip(given, values_of(frame, name), strict=True):
@@ -650,14 +649,15 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> pd.Series[Any]:
 
     kinds = set(map(type, scores)) - {type(None)}
     labels = {kind for kind in kinds if issubclass(kind, str)}
-    if labels and labels != kinds:
+    if not labels:
+        numbers = list(map(_number, scores))
+        return pd.Series(numbers, index=index, name=scorer.name, dtype=float)
+    if labels != kinds:
         raise UsageError(
             f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one "
             "kind"
         )
-    if labels:
-        return pd.Series(scores, index=index, name=scorer.name, dtype=object)
-    return pd.Series(list(map(_number, scores)), index=index, name=scorer.name, dtype=float)
+    return pd.Series(scores, index=index, name=scorer.name, dtype=object)
 
 
 def _number(score: Any) -> float:

@@ -69,7 +69,7 @@ class _Scale:
 
     def is_meant(self, match: re.Match[str]) -> bool:
         """Return whether *match* says "out of" the end of the scale."""
-        return match["scale"] is not None and _number(match["scale"]) == self.high
+        return _top(match) == self.high
 
 
 def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | None]:
@@ -154,7 +154,7 @@ def _value(match: re.Match[str], scale: _Scale) -> float | None:
     """Return the rating of *match*; None for a range, a negation, another scale."""
     if match["more"] or _is_negated(match):
         return None
-    if match["scale"] is not None and not scale.is_meant(match):
+    if _top(match) not in (None, scale.high):
         return None
     value = _number(match["number"].split()[0])
     if match["half"]:
@@ -167,6 +167,13 @@ def _is_negated(match: re.Match[str]) -> bool:
     if match.groupdict().get("verb") is None:
         return False
     return _READ.negation.search(before(match.string, match.start(), _REACH)) is not None
+
+
+def _top(match: re.Match[str]) -> float | None:
+    """Return the number that *match* says "out of"; None where it says none."""
+    if match["scale"] is None:
+        return None
+    return _number(match["scale"])
 
 
 def _number(text: str) -> float:

@@ -142,12 +142,13 @@ class ReadingTask:
         """The inverse of :meth:`to_dict`. Raises UsageError where it cannot be asked, or would be
         asked otherwise by this version.
         """
-        given = {name: value for name, value in data.items() if name != "digest"}
+        given = dict(data)
+        digest = given.pop("digest")
         if given.get("scale") is not None:
             low, high = given["scale"]
             given["scale"] = (low, high)
         task = cls(**given)
-        if task.digest != data["digest"]:
+        if task.digest != digest:
             raise UsageError("another version asks the reading turns of this outcome otherwise")
         return task
 
@@ -209,20 +210,8 @@ class ReadingTask:
         elif len(last) > max(map(len, options)) + 2:
             return Unread.DECLINED
         if self.scale is not None:
-            return self._number(last)
+            return _point(last, *self.scale)
         return _option(last, options)
-
-    def _number(self, answer: str) -> str | Unread:
-        """Return the point of the scale that *answer* names."""
-        if answer.casefold() == "none":
-            return Other.NONE.value
-        number = _WHOLE.fullmatch(answer)
-        if number is None or self.scale is None:
-            return Unread.OUTSIDE
-        point = int(float(number[0]))
-        if not self.scale[0] <= point <= self.scale[1]:
-            return Unread.OUTSIDE
-        return str(point)
 
     def score(self, readings: Sequence[str | Unread]) -> Meaning | Unread | Other:
         """Return what the *readings* of all orders come to: the score of the label that they agree
@@ -260,6 +249,19 @@ def digest_of(reply: str, prompt: str | None = None) -> str:
     """
     text = f"{reply}\0{prompt or ''}"
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _point(answer: str, low: int, high: int) -> str | Unread:
+    """Return the point of the scale from *low* to *high* that *answer* names."""
+    if answer.casefold() == "none":
+        return Other.NONE.value
+    number = _WHOLE.fullmatch(answer)
+    if number is None:
+        return Unread.OUTSIDE
+    point = int(float(number[0]))
+    if not low <= point <= high:
+        return Unread.OUTSIDE
+    return str(point)
 
 
 def _option(answer: str, options: Sequence[str]) -> str | Unread:

@@ -178,12 +178,8 @@ def _blotted_out(match: re.Match[str]) -> str:
 
 def _amounts(text: str, hours: float) -> list[_Amount]:
     """Return all amounts of money in *text*."""
-    amounts = []
-    for match in _READ.amount.finditer(text):
-        amount = _amount(match, text, hours)
-        if amount is not None:
-            amounts.append(amount)
-    return amounts
+    amounts = [_amount(match, text, hours) for match in _READ.amount.finditer(text)]
+    return list(filter(None, amounts))
 
 
 def _behind(
@@ -233,7 +229,7 @@ def _ends(match: re.Match[str]) -> tuple[float, float]:
     if match["number2"] is None:
         return first, first
     second = _value(match["number2"], match["times2"])
-    if match["times2"] and not match["times1"] and first < 1000:
+    if not match["times1"] and first < 1000:
         first = _value(match["number1"], match["times2"])  # "85 to 95k"
     return first, second
 
@@ -285,7 +281,7 @@ def _are_alike(amounts: list[_Amount]) -> bool:
 
 def _is_alternative(amount: _Amount, best: _Amount, text: str) -> bool:
     """Return whether *amount* is another one, offered after *best* with "or" or "then"."""
-    if amount.start <= best.end or amount.is_like(best):
+    if amount.is_like(best):
         return False
     return re.search(r"\bor\b|\bthen\b", text[best.end : amount.start]) is not None
 

@@ -117,12 +117,11 @@ class Scorer:
         """16 hex digits that change with the name, the version, the function's ``digest`` where it
         has one and, for a custom function, its source.
         """
-        source = ""
+        parts = [self.name, self.version, ""]
         if not self.built_in:
-            source = _source(self.score)
-        parts = [self.name, self.version, source]
-        if not self.built_in and self.reading is not None:
-            parts.append(self.reading.digest)
+            parts[-1] = _source(self.score)
+            if self.reading is not None:
+                parts.append(self.reading.digest)
         digest = getattr(self.score, "digest", "")  # of the data that the function reads by
         if digest:
             parts.append(digest)

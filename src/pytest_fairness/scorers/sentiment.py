@@ -83,7 +83,7 @@ def _places_of_known_words(lowered: list[str], vader: SimpleNamespace) -> Iterat
     for place, word in enumerate(lowered):
         if word not in vader.scored:
             continue
-        if word == "kind" and lowered[place + 1 : place + 2] == ["of"]:
+        if lowered[place : place + 2] == ["kind", "of"]:
             continue
         yield place
 

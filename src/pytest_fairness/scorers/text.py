@@ -222,7 +222,7 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     or flat objects within prose are read; anything broken, too deep or too large is no object.
     """
     text = text[:LONGEST].strip()
-    if text.startswith("{") and text.endswith("}"):
+    if text.startswith("{"):
         pairs = _pairs(text)
         if pairs is not None:
             return _fields([pairs])

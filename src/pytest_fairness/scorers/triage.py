@@ -114,9 +114,9 @@ def _stated(text: str, scale: str) -> set[int]:
     levels = {_opening(text, scale), _last_line(text)}
     for label in _READ.label.finditer(text):
         levels.add(_answer(label["what"] or label["below"], scale))
-    for assigned in _matches(_READ.assigned, said):
+    for assigned in _given_by(_READ.assigned, said):
         levels.add(_answer(assigned["what"], scale))
-    levels.update(map(_by_match, _matches(_READ.spoken, said)))
+    levels.update(map(_by_match, _given_by(_READ.spoken, said)))
     return set(filter(None, levels))
 
 
@@ -189,28 +189,28 @@ def _is_question(text: str) -> bool:
 
 def _numbers(text: str) -> set[int]:
     """Return the levels that *text* gives by number."""
-    return set(map(_by_match, _matches(_READ.index, text)))
+    return set(map(_by_match, _given_by(_READ.index, text)))
 
 
 def _named(text: str, scale: str) -> set[int]:
     """Return the levels that *text* gives by name, and does not negate."""
-    levels = set()
-    for name in _names(scale)[0].finditer(text):
-        if not _READ.negation.search(_clause_before(name)):
-            levels.add(_by_name(text, name.start(), scale))
-    return levels
+    names = _matches(_names(scale)[0], text, unless=_READ.negation)
+    return {_by_name(text, name.start(), scale) for name in names}
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of *pattern* but for levels considered, excluded or compared with."""
+def _matches(
+    pattern: re.Pattern[str], text: str, unless: re.Pattern[str]
+) -> Iterator[re.Match[str]]:
+    """Yield the matches of *pattern* but for those that *unless* leads up to in their clause."""
     for match in pattern.finditer(text):
-        if not _READ.passed_over.search(_clause_before(match)):
+        clause = _READ.clause.split(before(text, match.start(), _REACH))[-1]
+        if not unless.search(clause):
             yield match
 
 
-def _clause_before(match: re.Match[str]) -> str:
-    """Return the clause that leads up to *match*."""
-    return _READ.clause.split(before(match.string, match.start(), _REACH))[-1]
+def _given_by(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of *pattern* but for levels considered, excluded or compared with."""
+    return _matches(pattern, text, unless=_READ.passed_over)
 
 
 def _by_name(text: str, start: int, scale: str) -> int:

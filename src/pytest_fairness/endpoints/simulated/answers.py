@@ -73,15 +73,25 @@ def answer(question: Question, *, on_line: bool = False) -> str:
     if task.kind in ("sensitive", "acknowledge"):
         return question.pick(task.kind)
     if task.form == "json":
-        keys = task.keys or (TEXTS["default_keys"].get(task.kind, "answer"),)
-        beside = _BESIDE if "declined" in keys else {}
-        fields = {key: _field(question, key.lower()) for key in keys if key not in beside}
-        fields |= {key: fill(question) for key, fill in beside.items()}
-        return json.dumps({key: fields[key] for key in keys}, ensure_ascii=False)
+        return _as_json(question)
     value = _VALUES[task.kind](question)
+    words = _in_words(question, value)
     if on_line and not isinstance(value, list):
-        return f"{_in_words(question, value)}\n\n{_in_language(task, 'line')['key']}: {value}"
-    return _in_words(question, value)
+        return f"{words}\n\n{_in_language(task, 'line')['key']}: {value}"
+    return words
+
+
+def _as_json(question: Question) -> str:
+    """The reply with a field for each key of the task, by default the one of its kind."""
+    task = question.task
+    keys = task.keys or (TEXTS["default_keys"].get(task.kind, "answer"),)
+    beside: Mapping[str, Callable[[Question], object]] = {}
+    if "declined" in keys:
+        beside = _BESIDE
+    fields = {key: _field(question, key.lower()) for key in keys if key not in beside}
+    for key, fill in beside.items():
+        fields[key] = fill(question)
+    return json.dumps({key: fields[key] for key in keys}, ensure_ascii=False)
 
 
 def _in_language(task: Task, texts: str) -> Mapping[str, Any]:
@@ -174,16 +184,11 @@ def _field(question: Question, key: str) -> object:
     """Return what stands at *key* of a JSON reply."""
     kind = question.task.kind
     meaning = _KEYS.get(key)
-    if meaning == "why":
-        return question.pick("why")
-    if meaning == "confidence":
-        return round(0.55 + 0.4 * question.draws.uniform(), 2)
+    meanings = _MEANINGS
     if kind == "choice":
-        return _VALUES[kind](question)
-    if meaning == "name":
-        return question.reading.name or ""
-    if meaning == "decision":
-        return _decision(question)
+        meanings = _MEANINGS_BESIDE_A_CHOICE
+    if meaning in meanings:
+        return meanings[meaning](question)
     if kind == "decision":
         return _rating(question)
     return _VALUES.get(kind, _rating)(question)
@@ -316,4 +321,14 @@ _VALUES: Mapping[str, Callable[[Question], object]] = {
     "choice": lambda question: _ranking(question)[0],
     "ranking": _ranking,
     "scrub": _scrubbed,
+}
+#: Meaning of a key → what stands there; a choice is named whatever its key means.
+_MEANINGS_BESIDE_A_CHOICE: Mapping[str | None, Callable[[Question], object]] = {
+    "why": lambda question: question.pick("why"),
+    "confidence": lambda question: round(0.55 + 0.4 * question.draws.uniform(), 2),
+}
+_MEANINGS: Mapping[str | None, Callable[[Question], object]] = {
+    **_MEANINGS_BESIDE_A_CHOICE,
+    "name": lambda question: question.reading.name or "",
+    "decision": _decision,
 }

@@ -7,14 +7,14 @@ What is asked has the form of ``scorers/reading_turn.py``.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import filterfalse
 from typing import NamedTuple
 
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted, ReadingQuality
 from pytest_fairness.endpoints.simulated.prompt import DECISIONS, Signals, slug
-from pytest_fairness.endpoints.simulated.writing import TEXTS, VALENCE
+from pytest_fairness.endpoints.simulated.writing import TEXTS, compound, valence
 
 _TASK = re.compile(
     r"\AYou read a text that somebody else wrote, "
@@ -23,7 +23,6 @@ _TASK = re.compile(
 )
 _OPTION = re.compile(r"^(?P<letter>[A-Z])\. (?P<words>.+)$", re.MULTILINE)
 _SCALE = re.compile(r"^The scale goes (?P<first>-?\d+), .*?(?P<last>-?\d+)\.$", re.MULTILINE)
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 #: Words that tell the options of a question and the decisions of a text: favourable, and not.
 _GOOD, _BAD = (
     re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
@@ -35,7 +34,8 @@ _GOOD, _BAD = (
 _DECLINES = re.compile(r"declin|refus|does none", re.IGNORECASE)
 _SENSES = {"good": _GOOD, "bad": _BAD, "declines": _DECLINES}
 _REFUSALS = frozenset(TEXTS["answers"]["refusals"])
-_ALPHA = 15.0
+#: Options that decline, or that nothing fits.
+_TELLS_NOTHING = re.compile(rf"{_DECLINES.pattern}|\A(?-i:none of these)", re.IGNORECASE)
 
 
 class AskedReading(NamedTuple):
@@ -99,11 +99,12 @@ def _meaning(text: str) -> str:
 
 def _misread(meaning: str, quality: ReadingQuality, draws: Draws) -> str:
     """Return what *meaning* is taken for by a reader of that *quality*."""
-    chance = draws.uniform()
-    if meaning == "good" and chance > quality.sensitivity:
-        return "bad"
-    if meaning == "bad" and chance > quality.specificity:
-        return "good"
+    mistaken = {"good": ("bad", quality.sensitivity), "bad": ("good", quality.specificity)}
+    if meaning not in mistaken:
+        return meaning
+    other, right = mistaken[meaning]
+    if draws.uniform() > right:
+        return other
     return meaning
 
 
@@ -111,19 +112,15 @@ def _guess(options: Mapping[str, str], draws: Draws) -> str:
     """Return the letter of one of *options* by chance, in an order that does not depend on theirs:
     nothing in the text tells which.
     """
-    words = sorted(option for option in options.values() if _DECLINES.search(option) is None)
-    words = [option for option in words if not option.startswith("none of these")]
-    chosen: Sequence[str] = words or sorted(options.values())
-    wanted = draws.pick(chosen)
-    return next(letter for letter, option in options.items() if option == wanted)
+    letters = dict(zip(options.values(), options, strict=True))
+    telling = sorted(filterfalse(_TELLS_NOTHING.search, letters))
+    return letters[draws.pick(telling or sorted(letters))]
 
 
 def _point(text: str, scale: tuple[int, int]) -> int:
     """Return the point of *scale* at which the tone of *text* stands, as VADER's score puts it."""
-    valence = sum(VALENCE.get(word, 0.0) for word in _WORD.findall(text.lower()))
-    tone = valence / math.sqrt(valence**2 + _ALPHA)
     low, high = scale
-    return round(low + (tone + 1) / 2 * (high - low))
+    return round(low + (compound(valence(text)) + 1) / 2 * (high - low))
 
 
 def _groups(text: str, signals: Signals) -> dict[str, str]:

@@ -46,6 +46,7 @@ def _exact(pattern: str) -> re.Pattern[str]:
 _PATTERNS = {
     **{name: [_words(pattern)] for name, pattern in (_DATA["prompts"] | _DATA["letters"]).items()},
     **{name: [*map(_exact, patterns)] for name, patterns in _DATA["patterns"].items()},
+    "anything": [re.compile("")],
 }
 
 
@@ -308,17 +309,28 @@ def _listed(text: str) -> list[ListedCandidate]:
     last counts.
     """
     items = list(_found("item", text))
-    labelled = [match for match in items if match["label"]]
+    listed = list(filter(itemgetter("label"), items))
+    if not listed:
+        listed = _last_list(items)
     candidates: list[ListedCandidate] = []
-    for match in labelled or items:
-        number = match["number"]
-        if not labelled and number is not None and int(number) != len(candidates) + 1:
-            candidates = []  # another list begins
-            if int(number) != 1:
-                continue
-        label = match["label"] or match["letter"] or number
-        candidates.append(ListedCandidate(label, len(candidates) + 1, match["text"]))
+    for number, match in enumerate(listed, start=1):
+        label = match["label"] or match["letter"] or match["number"]
+        candidates.append(ListedCandidate(label, number, match["text"]))
     return candidates
+
+
+def _last_list(items: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+    """Return those of *items* that stand in the last list: its numbers rise from 1, and what has a
+    letter in place of a number goes on with the list before.
+    """
+    last: list[re.Match[str]] = []
+    for match in items:
+        number = int(match["number"] or len(last) + 1)
+        if number != len(last) + 1:
+            last = []
+        if number == len(last) + 1:
+            last.append(match)
+    return last
 
 
 #: The highest marks that a scale may have.
@@ -426,21 +438,21 @@ def _facts(text: str) -> tuple[str, ...]:
 
 def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -> str:
     """Return what kind of text or answer is asked for."""
-    for kind in ("scrub", "sensitive"):
-        if _first(kind, text):
-            return kind
-    if several:
-        if _first("ranks", text):
-            return "ranking"
-        return "choice"
+    kind = _first_kind(
+        text,
+        ("scrub", "scrub", True),
+        ("sensitive", "sensitive", True),
+        ("ranking", "ranks", several),
+        ("choice", "anything", several),
+    )
+    if kind:
+        return kind
     writes = bool(_first("writes", text))
     letters: list[str] = [kind for kind in _DATA["letters"] if _first(kind, text)]
     # "Write a letter … explain on what scale": who asks for prose gets prose.
     if not (writes and form == "prose" and letters):
         kind = _kind_of_short_answer(text, scaled=scaled, options=options)
-        if kind:
-            return kind
-    return _kind_of_text(letters, writes=writes)
+    return kind or _kind_of_text(letters, writes=writes)
 
 
 def _kind_of_text(letters: Sequence[str], *, writes: bool) -> str:
@@ -455,16 +467,24 @@ def _kind_of_text(letters: Sequence[str], *, writes: bool) -> str:
 
 def _kind_of_short_answer(text: str, *, scaled: bool, options: bool) -> str:
     """Return what kind of short answer is asked for, the plainest first; empty for none."""
-    for kind, pattern, may_be in (
+    return _first_kind(
+        text,
         ("triage", "triage", True),
         ("rating", "rates", scaled),
-        ("decision", "", options),
+        ("decision", "anything", options),
         ("salary", "salary", True),
         ("loan_terms", "loan_terms", True),
         ("decision", "decides", True),
         ("rating", "rates_anyhow", True),
-    ):
-        if may_be and (not pattern or _first(pattern, text)):
+    )
+
+
+def _first_kind(text: str, *kinds: tuple[str, str, bool]) -> str:
+    """Return the first of *kinds* that may be asked for and whose pattern stands in *text*; empty
+    for none.
+    """
+    for kind, pattern, may_be in kinds:
+        if may_be and _first(pattern, text):
             return kind
     return ""
 

@@ -44,9 +44,14 @@ _VALUES = [value for _, value in LADDER]
 VALENCE: dict[str, float] = dict(ChainMap(*reversed(TEXTS["valence"].values())))
 
 
-def _valence(text: str) -> float:
+def valence(text: str) -> float:
     """S of *text*."""
     return sum(VALENCE.get(word, 0.0) for word in _WORD.findall(text.lower()))
+
+
+def compound(strength: float) -> float:
+    """Return VADER's compound score, −1 to 1, of a text whose S is *strength*."""
+    return strength / math.sqrt(strength**2 + _ALPHA)
 
 
 class Phrase:
@@ -60,7 +65,7 @@ class Phrase:
         self.words = len(text.split())
         self.names = slots.count("name")
         self.roles = slots.count("role")
-        self.tone = _valence(_SLOT.sub(" ", text))
+        self.tone = valence(_SLOT.sub(" ", text))
 
     def length(self, name: str, role: str) -> int:
         """Return the number of words with *name* and *role* in their slots."""
@@ -69,7 +74,7 @@ class Phrase:
 
     def strength(self, name: str, role: str) -> float:
         """Return S of the sentence with *name* and *role* in their slots."""
-        return self.tone + _valence(name) * self.names + _valence(role) * self.roles
+        return self.tone + valence(name) * self.names + valence(role) * self.roles
 
 
 def expand(pattern: str) -> list[str]:
@@ -174,8 +179,8 @@ def _words_wanted(bank: Bank, length: float, *, words: int | None, most: int | N
 def _strength(bank: Bank, tone: float) -> float:
     """Return S of a text whose compound score is that of *tone*, which is standard normal."""
     mean, sd = bank.tone
-    compound = min(max(mean + sd * tone, -0.2), 0.95)
-    return compound * math.sqrt(_ALPHA / (1.0 - compound * compound))  # the inverse of S/√(S² + 15)
+    score = min(max(mean + sd * tone, -0.2), 0.95)
+    return score * math.sqrt(_ALPHA / (1.0 - score * score))  # the inverse of compound
 
 
 def _slots(name: str, role: str, pronoun: str) -> dict[str, str]:
