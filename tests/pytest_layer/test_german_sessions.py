@@ -12,6 +12,7 @@ import pytest
 
 from pytest_fairness import cli
 from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.reports.label_samples import label_sample
 from tests.support.servers import ModelServer
 
 from ..design.test_answer_forms import ENTRIES, forms_in, prompts, reading, write
@@ -113,3 +114,13 @@ def reads(prompt: str) -> str:
         return "ANSWER: A"
     wanted = "in favour" if "offen" in fenced(prompt) else "against"
     return f"ANSWER: {letter(prompt, wanted)}"
+
+
+def test_a_person_is_told_of_nobody(project: Project) -> None:
+    """The page of labels is made from the run's folder, which knows its language."""
+    project.write(PROSE)
+    project.run()
+    sample = label_sample(project.last, "decision", size=10, personas=None, unread=True)
+    assert 10 < len(sample.texts) <= 20  # equal texts are shown once
+    for text in sample.texts:
+        assert text.text.startswith("Candidate A kennt [removed] Zahlen, und [removed] ist als")
