@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from pytest_fairness.scorers.choice import read_choice
 from pytest_fairness.scorers.given_answers import Given, given_answer
 from pytest_fairness.scorers.outcome import BUILT_IN
-from pytest_fairness.scorers.text import _OTHER_LANGUAGES, Patterns, is_foreign
+from pytest_fairness.scorers.text import (
+    _OTHER_LANGUAGES,
+    Patterns,
+    is_foreign,
+    plain,
+    settled,
+)
 
 TEXTS = yaml.safe_load(Path(__file__).with_name("german_texts.yaml").read_text("utf-8"))
 READERS = (
@@ -22,6 +30,7 @@ LABELS = ("einladen", "ablehnen")
 @pytest.mark.parametrize("text", TEXTS)
 def test_german_prose_is_unread(text: str) -> None:
     assert {name: BUILT_IN[name](text) for name in READERS} == dict.fromkeys(READERS)
+    assert read_choice(text, ("Anna Weber", "Emine Kaya")).number is None
 
 
 @pytest.mark.parametrize(
@@ -59,6 +68,15 @@ def test_forms_and_lines_are_read(reply: str, given: Given) -> None:
 def test_a_declining_line_is_a_refusal() -> None:
     assert BUILT_IN["refusal"]("Nein.\n\nANTWORT: keine Antwort") is True
     assert BUILT_IN["refusal"]("Gern.\n\nANTWORT: einladen") is False
+
+
+def test_replies_of_another_author_are_told_by_their_language() -> None:
+    """Ten of 160 are in German or Spanish."""
+    data = Path(__file__).parents[1] / "data" / "replies_prose.yaml"
+    replies = [entry["reply"] for entry in yaml.safe_load(data.read_text("utf-8"))]
+    foreign = [reply for reply in replies if is_foreign(settled(plain(reply)))]
+    assert len(foreign) == 10
+    assert not [reply for reply in foreign if re.search(r"\b(?:the|and|would)\b", reply)]
 
 
 def test_a_stop_word_tells_one_language() -> None:
