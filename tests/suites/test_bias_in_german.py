@@ -1,4 +1,7 @@
-"""BIAS-HIRE and BIAS-LOAN in German: ``locale: de`` in ``bias.yaml``."""
+"""BIAS-HIRE and BIAS-LOAN in German: ``locale: de`` in ``bias.yaml``.
+
+Sessions run in processes of their own: they give the designs of the suite's modules German texts.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,9 @@ def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
 
 def test_tests_without_german_texts_are_skipped(project: Project) -> None:
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
-    result = project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-001,BIAS-REFUSE-001", "-rs")
+    result = project.run(
+        *SUITE, "--fairness-test=BIAS-TRIAGE-001,BIAS-REFUSE-001", "-rs", apart=True
+    )
     assert "it has no texts in the locale de" in shown(result)
     assert result.parseoutcomes() == {"skipped": 2, "deselected": 124}
 
@@ -113,7 +118,8 @@ def run_on(project: Project, server: ModelServer, *arguments: str) -> list[dict[
     """The messages that a server of OpenAI's shape received of one item."""
     project.write("", MODELS.format(url=server.openai_url))
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
-    project.run(*SUITE, "--fairness-test=BIAS-LOAN-101", "--fairness-endpoint=direct", *arguments)
+    items = ("--fairness-test=BIAS-LOAN-101", "--fairness-endpoint=direct")
+    project.run(*SUITE, *items, *arguments, apart=True)
     return [json.loads(request.body) for request in server.requests]
 
 
