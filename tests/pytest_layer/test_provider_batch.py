@@ -119,7 +119,7 @@ def test_a_batch_is_left_collected_and_replayed(
 
     server.hold = False
     write(project, server, SMALL)
-    monkeypatch.setitem(progress._EVERY, False, 0.0)
+    monkeypatch.setattr(progress, "_MOST", 0.0)
     result = project.run(*MODEL, "--fairness-resume=last")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*model: 0/12 trials*batch batch_0 *0/12*", "*12/12 trials*"])

@@ -60,8 +60,8 @@ from conftest import take
 @pytest.fixture
 def slowly(clock, monkeypatch):
     import pytest_fairness.scorers.choice as choice
-    fields = choice.json_fields
-    monkeypatch.setattr(choice, "json_fields", lambda text: take(100) or fields(text))
+    fields = choice.fields_of
+    monkeypatch.setattr(choice, "fields_of", lambda text: take(100) or fields(text))
 
 @pytest.fixture
 def endpoint(slowly):

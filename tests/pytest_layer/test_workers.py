@@ -40,7 +40,7 @@ def test_workers_have_one_line_of_progress(project: Project) -> None:
     """On the controller, adding up what all workers have asked of the trials that they share; none
     when it is off.
     """
-    progress = "from pytest_fairness.engine import progress\nprogress._EVERY[False] = 0.1\n"
+    progress = "from pytest_fairness.engine import progress\nprogress._MOST = 0.1\n"
     project.write(SLOW + SLOW.replace("reviews", "again"), conftest=progress)
     options = ("-o", "fairness_concurrency=2")
     result = project.run(*options, mode=MODES["n2"])

@@ -45,9 +45,14 @@ from pytest_fairness.runs.conclusions import (
 from pytest_fairness.runs.files import shown
 from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest, versions
 from pytest_fairness.runs.reader import RunRecords, reading
+from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.runs.store import RunStore
+
+
+#: Lines that a session with fairness tests starts with; -v shows all.
+_MOST_ANNOUNCED = 12
 
 
 class PastCapture:
@@ -83,6 +88,17 @@ def progress(config: pytest.Config, mode: str) -> Progress | None:
     if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
     return Progress(cast("TextIO", PastCapture(config)))
+
+
+def first_announced(lines: list[str], config: pytest.Config) -> list[str]:
+    """Return the first of the *lines* that a session starts with, and how many more there are; all
+    of them with -v.
+    """
+    more = len(lines) - _MOST_ANNOUNCED
+    if more <= 0 or config.option.verbose > 0:
+        return lines
+    rest = f"fairness: … and {count(more, 'more remark')} on designs, which -v shows"
+    return [*lines[:_MOST_ANNOUNCED], rest]
 
 
 def now() -> str:
@@ -579,8 +595,8 @@ def _repeated_requests(run: Path) -> list[str]:
     if not total:
         return []
     shares: dict[str, list[str]] = {}
-    for (protected, group), count in sorted(trials.items()):
-        shares.setdefault(protected, []).append(f"{group} {again[protected, group]}/{count}")
+    for (protected, group), asked in sorted(trials.items()):
+        shares.setdefault(protected, []).append(f"{group} {again[protected, group]}/{asked}")
     by_group = "; ".join(
         f"{protected}: {', '.join(groups)}" for protected, groups in shares.items()
     )

@@ -47,14 +47,11 @@ from pytest_fairness.reports.escaping import line as one_line
 from pytest_fairness.running_test import reading_until, running_test
 from pytest_fairness.runs.files import removed
 from pytest_fairness.runs.store import RunStore, open_store
-from pytest_fairness.words import count
 
 if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.pytest_layer.plans import Planned
 
-#: Lines that a session with fairness tests starts with; -v shows all.
-_MOST_ANNOUNCED = 12
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
 _ANALYSED: pytest.StashKey[set[str]] = pytest.StashKey()
 _LET_IT_JUDGE = (
@@ -232,11 +229,7 @@ class FairnessSession:
         quiet = self.worker is not None or self.config.option.verbose < 0
         if quiet or not self.ledger.collected:
             return []
-        more = len(self._announced) - _MOST_ANNOUNCED
-        if more <= 0 or self.config.option.verbose > 0:
-            return self._announced
-        rest = f"fairness: … and {count(more, 'more remark')} on designs, which -v shows"
-        return [*self._announced[:_MOST_ANNOUNCED], rest]
+        return reporting.first_announced(self._announced, self.config)
 
     # ------------------------------------------------------------ the run
 

@@ -89,7 +89,7 @@ class Controller:
         if not self.begun or self._announced:
             return
         from pytest_fairness.engine.progress import Progress, Watching
-        from pytest_fairness.pytest_layer.reporting import PastCapture, progress
+        from pytest_fairness.pytest_layer.reporting import PastCapture, first_announced, progress
 
         shown = progress(self._config, self.settings.progress)
         if isinstance(shown, Progress):
@@ -99,7 +99,8 @@ class Controller:
                 terminal = PastCapture(self._config)
                 # The worker that chose the run announces it, and may not be the first to have
                 # collected.
-                for line in store.manifest().get("announced", ()):
+                announced = store.manifest().get("announced", [])
+                for line in first_announced(announced, self._config):
                     terminal.write(f"{line}\n")
                     self._announced = True
 
