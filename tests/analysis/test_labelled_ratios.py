@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -421,3 +422,15 @@ def test_g34_of_equivalence_in_short() -> None:
     assert shares(40, EDGE, 0, 0.0, assertion=EQUIVALENT).passed > 0.3
     edge = shares(100, EDGE, 100, 0.0, assertion=EQUIVALENT)
     assert edge.passed <= 0.12
+
+
+@pytest.mark.parametrize("analyze", [analyze_disparity, analyze_four_fifths])
+def test_labels_are_found_in_a_table_of_any_engine(analyze: Any, tmp_path: Path) -> None:
+    """Counts have no labels: a table with a column of them is judged by its rows."""
+    polars = pytest.importorskip("polars")
+    table = seeded(7)
+    by_rows = analyze(table, "read", "group", labels="label").to_dict()
+    path = tmp_path / "table.parquet"
+    table.to_parquet(path)
+    for other in (polars.from_pandas(table), str(path)):
+        assert analyze(other, "read", "group", labels="label").to_dict() == by_rows

@@ -125,10 +125,11 @@ def countable(
     block: str | None,
     truth: str | None = None,
     within: str | Sequence[str | None] = (),
+    labels: str | None = None,
 ) -> Any:
     """Return *table* as pandas has it: the counts of *outcome*, by *truth* where it is given, and
     by the columns *within* which it is compared, of a column of another engine, a file or a
-    reduction; a table of pandas as it is.
+    reduction; its rows where a column of *labels* corrects them, and a table of pandas as it is.
     """
     import pandas as pd
 
@@ -136,6 +137,8 @@ def countable(
         return table.table
     if isinstance(table, pd.DataFrame):
         return table
+    if labels is not None:
+        return as_rows(table)
     source = _opened(table)
     if isinstance(source, pd.DataFrame):
         return source

@@ -196,7 +196,7 @@ def analyze_disparity(
     _check_one_question(outcome, each, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
     frame, reading = _read_table(
-        countable(frame, outcome, columns, cluster, block, within=(each,)),
+        countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels),
         outcome,
         labels,
         kind=kind,

@@ -130,7 +130,7 @@ def analyze_four_fifths(
         raise UsageError(
             f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
         )
-    frame = countable(frame, outcome, columns, cluster, block)
+    frame = countable(frame, outcome, columns, cluster, block, labels=labels)
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
     decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
