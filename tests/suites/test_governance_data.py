@@ -123,6 +123,9 @@ def applying(project: LivedProject) -> Sessions:
     text = applicants(200, 200)
     file.write_text("\n".join([text, *text.splitlines()[1:100], "9999,F,oldest,1"]), "utf-8")
     yield "repeated", project.run(*SUITE)
+    rows = [line.split(",") for line in applicants(200, 200).splitlines()]
+    file.write_text("\n".join(f"{number},{sex},{score}" for number, sex, _, score in rows), "utf-8")
+    yield "one class", project.run(*SUITE, "-rs")
 
 
 @pytest.fixture(scope="session")
@@ -195,11 +198,19 @@ def test_intersections_of_groups(least: int, verdict: Verdict, words: str) -> No
     assert words in finding.sentence
 
 
-def test_one_class_has_no_intersections() -> None:
-    frame = pd.DataFrame({"gender": ["female", "male"], "age": ["old", "old"]})
+def test_one_class_has_no_intersections(applying_life: Life) -> None:
+    """There is nothing to count: the test is skipped, and says why; the others judge."""
+    one = applying_life["one class"]
+    assert one.counts("passed", "skipped") == (6, 1)
+    assert "DATA-INTER-001" not in one.by_id
+    assert "the dataset tells the groups of gender alone: there is no combination" in one.output
+
+
+def test_a_dataset_that_tells_no_groups_is_flagged() -> None:
+    frame = pd.DataFrame({"gender": ["female"], "age": ["old"]})
     finding = representativeness.intersections_covered(frame, 1)
     assert finding.verdict is Verdict.FLAG
-    assert "fewer than two protected classes" in finding.sentence
+    assert "of no protected class" in finding.sentence
     assert "age" in finding.notes[0]
 
 

@@ -351,17 +351,23 @@ def _fewer(sizes: Iterable[tuple[str, int]], least: int, article: str = "") -> s
     return f"{listed(few)}: fewer names than {article}{least}"
 
 
+def classes_told_by(frame: pd.DataFrame) -> list[str]:
+    """Return the protected classes of which a dataset has rows of two groups or more."""
+    return [name for name in CLASSES if name in frame.columns and frame[name].nunique() > 1]
+
+
 def intersections_covered(frame: pd.DataFrame, least: int) -> Finding:
-    """Return whether each combination of groups of two classes has *least* rows of a dataset."""
-    classes = [name for name in CLASSES if name in frame.columns and frame[name].nunique() > 1]
+    """Return whether each combination of groups of two classes has *least* rows of a dataset; of one
+    class there is none.
+    """
+    classes = classes_told_by(frame)
     missing = [name for name in CLASSES if name not in classes]
     notes = []
     if missing:
         notes = [f"no column, or one group alone: {listed(missing)}"]
-    if len(classes) < 2:
-        words = "the dataset says of fewer than two protected classes who is who"
-        verdict = judge_counts([len(classes)], at_least=2)
-        return _counted(verdict, words, {}, notes=notes)
+    if not classes:
+        words = "the dataset says of no protected class who is who"
+        return _counted(judge_counts([0], at_least=1), words, {}, notes=notes)
     thin: dict[str, list[str]] = {}
     for first, second in combinations(classes, 2):
         rows = frame[[first, second]].dropna()
