@@ -247,7 +247,7 @@ def test_an_unvalidated_reader_does_not_pass_what_its_error_could_hide() -> None
     assert analyze_four_fifths(table, "read", "group", **given).verdict is Verdict.PASS
     finding = analyze_four_fifths(table, by_model(table), "group", **given)
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.READER)
-    assert "but a model read the cases and nobody has checked how well" in finding.sentence
+    assert "but a model read the cases and no labels show how well" in finding.sentence
     assert "labels a group by a person" in finding.sentence
     unvalidated = "unvalidated reader: a model read replies, and no person has labelled any"
     assert unvalidated in finding.notes

@@ -161,7 +161,7 @@ def test_an_unvalidated_reader_does_not_pass_what_its_error_could_hide() -> None
     )
     (pair,) = [pair for pair in finding.pairs if pair.metric == "read"]
     assert "a person's labels of a sample of each group" in (pair.needs or "")
-    assert "nobody has checked how well" in finding.sentence
+    assert "no labels show how well" in finding.sentence
     by_rule = analyze_disparity(table, "read", "group")
     assert by_rule.verdict is Verdict.PASS
 

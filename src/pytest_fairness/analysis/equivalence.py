@@ -308,7 +308,7 @@ def _sentence(
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
     if pair.reason is Reason.READER:
         return (
-            f"{gap}, within ±{allowed}, but a model read the trials and nobody has checked how well "
+            f"{gap}, within ±{allowed}, but a model read the trials and no labels show how well "
             f"({sure}){would_take(pair)}"
         )
     return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){would_take(pair)}"

@@ -678,7 +678,7 @@ def _because(reason: model.Reason | None, decider: model.PairResult, cases: str)
     if reason is model.Reason.UNSCORED:
         yield f"too many {cases} have no decision"
     elif reason is model.Reason.READER:
-        yield f"but a model read the {cases} and nobody has checked how well"
+        yield f"but a model read the {cases} and no labels show how well"
     elif notes:
         yield notes
 

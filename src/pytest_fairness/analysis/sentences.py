@@ -494,8 +494,8 @@ _OPEN = {
         "do not settle it"
     ),
     Reason.READER: (
-        "no difference on {outcome} shows between {two}, but a model read the {cases} and nobody "
-        "has checked how well"
+        "no difference on {outcome} shows between {two}, but a model read the {cases} and no "
+        "labels show how well"
     ),
 }
 
