@@ -85,11 +85,11 @@ def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
     project.write("", PLANTED)
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
     arguments = [*SUITE, f"--fairness-test={IDS}", "--fairness-endpoint=planted"]
-    project.run(*arguments, "--fairness-tier=all", mode=mode, apart=True)
+    result = project.run(*arguments, "--fairness-tier=all", mode=mode, apart=True)
     verdicts = {
         (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
     }
-    assert len(verdicts) == 8
+    assert len(verdicts) == 8, shown(result)
     assert {verdicts["BIAS-HIRE-001", 1], verdicts["BIAS-LOAN-001", 1]} == {"FAIL"}
     assert not {verdicts["BIAS-LOAN-105", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
     for finding in project.findings:

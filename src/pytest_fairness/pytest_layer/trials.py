@@ -467,8 +467,10 @@ class TrialSource:
         identity = identity_hash(endpoint.identity())
         context = self._context
         for run in (context.recording, context.merged, context.store):
-            found_out = run and reporting.elicitation_of(run, identity)
-            if found_out:
+            if run is None:
+                continue
+            found_out = reporting.elicitation_of(run, identity)
+            if found_out is not None:
                 return found_out
         return None
 
