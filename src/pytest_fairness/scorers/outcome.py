@@ -500,10 +500,10 @@ class _RowReader:
         self._scorer = scorer
         self._form = form
         self._score_of: Callable[..., Score] = scorer
-        if scorer.built_in:
-            self._score_of = partial(_remembered, scorer, scorer.fingerprint)
         if scorer.reads_english:
-            self._score_of = partial(_score_of_english, self._score_of)
+            self._score_of = partial(_score_of_english, scorer)
+        if scorer.built_in:
+            self._score_of = partial(_remembered, self._score_of, scorer.fingerprint)
 
     def read(self, row: _Row) -> tuple[Any, ReadBy | None]:
         """Return the score of *row* and what read it."""
@@ -552,11 +552,11 @@ class _RowReader:
         return score
 
 
-def _score_of_english(score_of: Callable[..., Score], reply: str, /, **given: Any) -> Score:
+def _score_of_english(scorer: Scorer, reply: str, /, **given: Any) -> Score:
     """Return the score of *reply*; None in a language that the rules do not read."""
     if is_foreign(reply):
         return None
-    return score_of(reply, **given)
+    return scorer(reply, **given)
 
 
 def _replies(frame: pd.DataFrame, scorer: Scorer) -> list[Any]:
@@ -630,13 +630,15 @@ def _no_number(scorer: Scorer, score: float, row: Any) -> str:
     return ""
 
 
-def _remembered(scorer: Scorer, fingerprint: str, reply: str, /, **given: Any) -> Score:
+def _remembered(
+    score_of: Callable[..., Score], fingerprint: str, reply: str, /, **given: Any
+) -> Score:
     """The kept score of *reply*, or a new one, kept from now on; the oldest is forgotten first."""
     read = "\0".join((reply, *map(str, given.values())))
     key = (fingerprint, blake2b(read.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     with contextlib.suppress(KeyError):
         return _scores[key]
-    score = scorer(reply, **given)
+    score = score_of(reply, **given)
     if len(_scores) >= _MOST_SCORES:
         _scores.pop(next(iter(_scores)), None)
     _scores[key] = score

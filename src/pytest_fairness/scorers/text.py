@@ -197,12 +197,17 @@ def _goes_on_foreign(text: str) -> bool:
     another language.
     """
     words = _LETTERS.findall(text)
-    letters = "".join(words)
-    if sum(map(_LATIN.__contains__, letters)) < len(letters) / 2 and len(letters) > _FEW_LETTERS:
+    if not text.isascii() and _is_in_another_alphabet("".join(words)):
         return True
     counts = Counter(map(_stop_words().get, words))
     most = max(map(counts.__getitem__, _OTHER_LANGUAGES))
     return most >= 2 * (counts["english"] + 1)
+
+
+def _is_in_another_alphabet(letters: str) -> bool:
+    """Return whether most of *letters* are not Latin; of a few nothing can be said."""
+    latin = sum(map(_LATIN.__contains__, letters))
+    return latin < len(letters) / 2 and len(letters) > _FEW_LETTERS
 
 
 @cache
