@@ -16,9 +16,10 @@ from scipy import stats
 from pytest_fairness import analyze_disparity, analyze_equivalence, analyze_four_fifths
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.errors import FrameError
-from pytest_fairness.model import OutcomeKind, Reason, Verdict
-from pytest_fairness.scorers.outcome import Outcome, ReadBy
+from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.labelled import LabelledRate, labelled_means, ratio_by_labels
+
+from .test_reader_errors import by_model
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from reader_errors import EDGE, EQUIVALENT, FAIR, FOUR_FIFTHS, GAP, audit, shares
@@ -28,19 +29,6 @@ NAN = np.nan
 
 def seeded(seed: int, rates: tuple[float, float] = FAIR, labels: int = 100, names_sd: float = 0.0):
     return audit(np.random.default_rng(seed), rates, labels, names_sd)
-
-
-def by_model(table: pd.DataFrame) -> Outcome:
-    """The outcome of *table* as a model read it."""
-    return Outcome(
-        name="read",
-        values=table["read"],
-        kind=OutcomeKind.BINARY,
-        unit="",
-        lower_is_worse=True,
-        scorer=None,
-        read_by=pd.Series([ReadBy.MODEL] * len(table), index=table.index),
-    )
 
 
 # ---------------------------------------------------------------- the ratio

@@ -135,11 +135,9 @@ def test_g34_in_short() -> None:
     assert gap.red * 120 >= 94
 
 
-def read_by_model(rates: tuple[float, float], names: int = 40) -> tuple[pd.DataFrame, Outcome]:
-    """A table of so many names a group of which a model has read everything, at those rates."""
-    table = audit(np.random.default_rng(2), rates, 0, 0.0)
-    table = table[table["name"].str[1:].astype(int) < names].reset_index(drop=True)
-    outcome = Outcome(
+def by_model(table: pd.DataFrame) -> Outcome:
+    """The outcome of *table* as a model read it."""
+    return Outcome(
         name="read",
         values=table["read"],
         kind=OutcomeKind.BINARY,
@@ -148,7 +146,13 @@ def read_by_model(rates: tuple[float, float], names: int = 40) -> tuple[pd.DataF
         scorer=None,
         read_by=pd.Series([ReadBy.MODEL] * len(table), index=table.index),
     )
-    return table, outcome
+
+
+def read_by_model(rates: tuple[float, float], names: int = 40) -> tuple[pd.DataFrame, Outcome]:
+    """A table of so many names a group of which a model has read everything, at those rates."""
+    table = audit(np.random.default_rng(2), rates, 0, 0.0)
+    table = table[table["name"].str[1:].astype(int) < names].reset_index(drop=True)
+    return table, by_model(table)
 
 
 def test_an_unvalidated_reader_does_not_pass_what_its_error_could_hide() -> None:

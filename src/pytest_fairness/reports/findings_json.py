@@ -276,10 +276,19 @@ class RunResults:
         ``BIAS-HIRE-005 · test_hiring.py::test_invitation``.
         """
         test = self.test_of(at)
-        identity = self.findings[at].test_id
-        if NUMBERED.fullmatch(identity):
+        identity = self.item_of(at)
+        if identity:
             return f"{identity} · {test}"
         return test
+
+    def item_of(self, at: int) -> str:
+        """The id, as ``BIAS-HIRE-005``, of the item that made the finding at a place; empty where
+        it has none of its own.
+        """
+        identity = self.findings[at].test_id
+        if NUMBERED.fullmatch(identity):
+            return identity
+        return ""
 
     def place_of(self, at: int) -> tuple[str, int]:
         """The test that made the finding at a place, and the how-manieth of its findings it is: as

@@ -6,7 +6,7 @@ verdicts of a run by protected class and test.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -190,8 +190,7 @@ def _findings_by_class(results: RunResults) -> dict[tuple[str, str], list[int]]:
 
 def _numbers(results: RunResults, places: Sequence[int]) -> str:
     """Return the numbers of the items that found what is at *places*."""
-    ids = (results.findings[at].test_id.rpartition("-")[2] for at in places)
-    numbers = sorted(Counter(ids))
+    numbers = sorted({results.findings[at].test_id.rpartition("-")[2] for at in places})
     shown = ", ".join(numbers[:_MOST_NUMBERS])
     more = len(numbers) - _MOST_NUMBERS
     if more > 0:

@@ -467,8 +467,8 @@ def findings_section(results: RunResults, _: Path) -> Section:
 def _test(results: RunResults, at: int) -> Entry:
     """Return the name of the test that made the finding, under the id that it has of its own."""
     name = shortened(results.test_of(at).partition("::")[2], 60)
-    identity, between, _ = results.label_of(at).partition(" · ")
-    if between:
+    identity = results.item_of(at)
+    if identity:
         return Entry(words=identity, small=(name,))
     return Entry(words=name)
 
