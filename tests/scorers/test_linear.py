@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from functools import partial
 
 import pytest
 
@@ -17,7 +18,7 @@ from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import plain, squeezed
 
-from ..support.watch import LONG, watched
+from ..support.watch import LONG, read_in_time
 from .hostile_texts import ENDS, OPENINGS, PAIR, READERS, UNITS, hostile
 
 SOME = [name for name in READERS if name not in ("choice of four", "rating to 100")]
@@ -29,18 +30,14 @@ MARKS = (".", "!", "? ", "!?", "...", "a.", "\n", "1.")
 def test_f53_f66_a_long_text_of_anything_is_read(name: str) -> None:
     """Of every unit that patterns trip over, before a blank and before a letter. A quadratic reader
     trips the watch; how it grows is measured in benchmarks/scoring.py."""
-    read, _ = READERS[name]
-    length = LONG
-    if name == "lexicon":
-        length = 50_000
+    read, reads = READERS[name]
+    length = min(LONG, reads)
     for unit, opening, end in zip(
         UNITS, itertools.cycle(OPENINGS), itertools.cycle(ENDS), strict=False
     ):
-        with watched():
-            read(hostile(unit, length, opening, end))
+        read_in_time(read, partial(hostile, unit, opening=opening, end=end), length)
     for unit, end in itertools.product(MARKS, ENDS):
-        with watched():
-            read(hostile(unit, LONG, end=end))
+        read_in_time(read, partial(hostile, unit, end=end), LONG)
 
 
 def test_f66_a_run_of_marks_ends_a_sentence_as_one_mark_does() -> None:

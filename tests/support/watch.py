@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 #: Characters over which a quadratic reader takes from two seconds on, as ``.*b`` does, and a
 #: linear one some hundredths of a second.
 LONG = 62_500
+LIMIT = 1.25  # seconds
+
+
+def read_in_time(read: Callable[[str], object], text_of: Callable[[int], str], length: int) -> None:
+    """Fail where *read* takes more than the limit for the text that *text_of* makes of *length*.
+
+    An eighth of it is read first. Where that takes less than a 64th of the limit, a time that grows
+    with the square of the length stays within the limit, and the whole need not be read.
+    """
+    eighth = text_of(length // 8)
+    before = time.process_time()
+    with watched():
+        read(eighth)
+    if time.process_time() - before >= LIMIT / 8**2:
+        with watched():
+            read(text_of(length))
 
 
 @contextlib.contextmanager
-def watched(seconds: float = 1.25) -> Iterator[None]:
+def watched(seconds: float = LIMIT) -> Iterator[None]:
     """Fail what takes *seconds* of processor time in here; where there is no such alarm, the watch
     on the whole session is left.
 
