@@ -57,15 +57,23 @@ def test_the_pictures_are_what_the_code_draws() -> None:
         assert (GALLERY / name).read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("name", ["bbq", "scores", "actions"])
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("bbq", "preds_Age.jsonl"),
+        ("scores", "3.5_turbo_evaluation_results.csv"),
+        ("actions", ""),
+        ("compas", ""),
+    ],
+)
 def test_files_of_another_commit_are_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in ("preds_Age.jsonl", "3.5_turbo_evaluation_results.csv", "actions.jsonl"):
-        (tmp_path / file).write_text("{}", encoding="utf-8")
-    given = tmp_path
-    if name == "actions":
-        given = tmp_path / "actions.jsonl"
+    """A folder is given where the page reads several files of it, else the file."""
+    given = tmp_path / "given"
+    if file:
+        given.mkdir()
+    (given / file).write_text("{}", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["reduce", str(given)])
     with pytest.raises(SystemExit, match="fetch that one"):
         runpy.run_path(str(GALLERY / f"{name}_reduce.py"), run_name="__main__")

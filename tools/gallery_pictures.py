@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from pytest_fairness import Finding, PairResult, analyze_disparity
+from pytest_fairness import Finding, PairResult, analyze_disparity, analyze_error_rates
 from pytest_fairness.reports.charts import Forest, ForestRow, Reference, standalone
 from pytest_fairness.words import effect
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+THRESHOLDS = {
+    "medium or high is a prediction": ("medium", "high"),
+    "high alone is a prediction": ("high",),
+}
 BBQ = {"neg": "being named is bad", "nonneg": "being named is good"}
 
 
@@ -83,6 +87,34 @@ def actions() -> Forest:
     )
 
 
+def compas() -> Forest:
+    """Return the four rates of a prediction, by the score from which on it is one."""
+    counts = pd.read_csv(GALLERY / "compas.csv")
+    made = []
+    for part, scores in THRESHOLDS.items():
+        table = counts.assign(
+            risk=counts["score"].isin(scores), reoffended=counts["reoffended"] == 1
+        )
+        findings = analyze_error_rates(
+            table,
+            "risk",
+            "race",
+            truth="reoffended",
+            cluster=None,
+            block=None,
+            lower_is_worse=False,
+        )
+        for finding in findings:
+            rate, _, _ = finding.outcome.partition(" (")
+            made.append(row_of(finding.pairs[0], part, rate))
+    return forest(
+        title="COMPAS: Black less White defendants, by four rates of one prediction",
+        axis="effect d: above 0 the rate is higher for Black defendants",
+        rows=tuple(made),
+        caption="Lines are 90 % intervals over defendants. Within ±0.2 an effect is trivial.",
+    )
+
+
 def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
     """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
     return Forest(
@@ -118,7 +150,7 @@ def row_of(pair: PairResult, part: str, label: str = "") -> ForestRow:
 
 def drawn() -> dict[str, str]:
     """Return each picture by the name of its file."""
-    charts = {"bbq": bbq(), "scores": scores(), "actions": actions()}
+    charts = {"bbq": bbq(), "scores": scores(), "actions": actions(), "compas": compas()}
     return {f"{name}.svg": standalone(chart) or "" for name, chart in charts.items()}
 
 
