@@ -64,6 +64,7 @@ def test_the_pictures_are_what_the_code_draws() -> None:
         ("scores", "3.5_turbo_evaluation_results.csv"),
         ("actions", ""),
         ("compas", ""),
+        ("mortgages", ""),
     ],
 )
 def test_files_of_another_commit_are_refused(

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from pytest_fairness import Finding, PairResult, analyze_disparity, analyze_error_rates
+from pytest_fairness import (
+    Finding,
+    PairResult,
+    analyze_disparity,
+    analyze_error_rates,
+    analyze_within,
+)
 from pytest_fairness.reports.charts import Forest, ForestRow, Reference, standalone
 from pytest_fairness.words import effect
 
@@ -17,6 +23,13 @@ GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 THRESHOLDS = {
     "medium or high is a prediction": ("medium", "high"),
     "high alone is a prediction": ("high",),
+}
+CREDIT = ("consumer_credit", "mortgage_credit", "public_record")
+RATIOS = ("payments", "loan")
+STRATA = {
+    "within debt and loan": RATIOS,
+    "within credit history": CREDIT,
+    "within all five": (*CREDIT, *RATIOS),
 }
 BBQ = {"neg": "being named is bad", "nonneg": "being named is good"}
 
@@ -115,6 +128,32 @@ def compas() -> Forest:
     )
 
 
+def mortgages() -> Forest:
+    """Return the effect of race on refusals, as they are and within strata."""
+    counts = pd.read_csv(GALLERY / "mortgages.csv")
+    counts["denied"] = counts["denied"] == "yes"
+    made = []
+    for label, within in STRATA.items():
+        plain, stratified = analyze_within(
+            counts,
+            "denied",
+            "race",
+            within=within,
+            cluster=None,
+            block=None,
+            lower_is_worse=False,
+        )
+        if not made:
+            made.append(row_of(plain.pairs[0], "", "as they are"))
+        made.append(row_of(stratified.pairs[0], "", label))
+    return forest(
+        title="Refused a mortgage: Black less White applicants, as they are and within strata",
+        axis="effect d: above 0 Black applicants are refused more often",
+        rows=tuple(made),
+        caption="Lines are 90 % intervals over applicants. Within ±0.2 an effect is trivial.",
+    )
+
+
 def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
     """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
     return Forest(
@@ -150,7 +189,13 @@ def row_of(pair: PairResult, part: str, label: str = "") -> ForestRow:
 
 def drawn() -> dict[str, str]:
     """Return each picture by the name of its file."""
-    charts = {"bbq": bbq(), "scores": scores(), "actions": actions(), "compas": compas()}
+    charts = {
+        "bbq": bbq(),
+        "scores": scores(),
+        "actions": actions(),
+        "compas": compas(),
+        "mortgages": mortgages(),
+    }
     return {f"{name}.svg": standalone(chart) or "" for name, chart in charts.items()}
 
 
