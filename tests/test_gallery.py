@@ -65,6 +65,7 @@ def test_the_pictures_are_what_the_code_draws() -> None:
         ("actions", ""),
         ("compas", ""),
         ("mortgages", ""),
+        ("librarians", "gpt_4o_2024_08_06_seed_93187.json"),
     ],
 )
 def test_files_of_another_commit_are_refused(

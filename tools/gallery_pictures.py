@@ -31,6 +31,8 @@ STRATA = {
     "within credit history": CREDIT,
     "within all five": (*CREDIT, *RATIOS),
 }
+NAMES = {"sex": "first_name", "race": "surname"}
+ANSWERS = {"dear": "says dear", "words": "length"}
 BBQ = {"neg": "being named is bad", "nonneg": "being named is good"}
 
 
@@ -154,6 +156,26 @@ def mortgages() -> Forest:
     )
 
 
+def librarians() -> Forest:
+    """Return the effect of sex and race on the answers of each model; by race the least certain
+    pair.
+    """
+    table = pd.read_csv(GALLERY / "librarians.csv.gz")
+    table["dear"] = table["dear"].map({1: "yes", 0: "no"})
+    made = []
+    for outcome, words in ANSWERS.items():
+        for by, name in NAMES.items():
+            for model, rows in table.groupby("model"):
+                finding = analyze_disparity(rows, outcome, by, cluster=name, block="question")
+                made.append(row_of(least_certain(finding), f"{words}, by {by}", str(model)))
+    return forest(
+        title="Answers of six models as librarians: women less men, and the widest pair of races",
+        axis="effect d: above 0 women, or the first race, are higher",
+        rows=tuple(made),
+        caption="Lines are 90 % intervals over names. Within ±0.2 an effect is trivial.",
+    )
+
+
 def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
     """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
     return Forest(
@@ -195,6 +217,7 @@ def drawn() -> dict[str, str]:
         "actions": actions(),
         "compas": compas(),
         "mortgages": mortgages(),
+        "librarians": librarians(),
     }
     return {f"{name}.svg": standalone(chart) or "" for name, chart in charts.items()}
 
