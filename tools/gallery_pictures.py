@@ -16,7 +16,7 @@ from pytest_fairness import (
     analyze_error_rates,
     analyze_within,
 )
-from pytest_fairness.reports.charts import Forest, ForestRow, Reference, standalone
+from pytest_fairness.reports.charts import Bars, Chart, Forest, ForestRow, Reference, standalone
 from pytest_fairness.words import effect
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
@@ -33,6 +33,7 @@ STRATA = {
 }
 NAMES = {"sex": "first_name", "race": "surname"}
 ANSWERS = {"dear": "says dear", "words": "length"}
+JUDGED = {"alone": "if every certain difference counted", "verdict": "the verdict"}
 BBQ = {"neg": "being named is bad", "nonneg": "being named is good"}
 
 
@@ -176,6 +177,25 @@ def librarians() -> Forest:
     )
 
 
+def new_york() -> Bars:
+    """Return which verdicts the categories of published audits have, by their ratio, as they are
+    and if every certain difference mattered.
+    """
+    table = pd.read_csv(GALLERY / "new_york.csv")
+    bars = {}
+    for ratio, rows in table.groupby("counted"):
+        for column, words in JUDGED.items():
+            pairs = rows.groupby(column)["pairs"].sum()
+            shares = (pairs / pairs.sum()).reindex(["FAIL", "FLAG", "INCONCLUSIVE", "PASS"])
+            bars[f"{ratio}: {words}"] = shares.dropna().to_dict()
+    return Bars(
+        title="Categories of published audits against the highest, by their impact ratio",
+        axis="share of the categories with that ratio",
+        bars=bars,
+        caption="Counted from the rates that the audits print.",
+    )
+
+
 def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
     """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
     return Forest(
@@ -211,13 +231,14 @@ def row_of(pair: PairResult, part: str, label: str = "") -> ForestRow:
 
 def drawn() -> dict[str, str]:
     """Return each picture by the name of its file."""
-    charts = {
+    charts: dict[str, Chart] = {
         "bbq": bbq(),
         "scores": scores(),
         "actions": actions(),
         "compas": compas(),
         "mortgages": mortgages(),
         "librarians": librarians(),
+        "new_york": new_york(),
     }
     return {f"{name}.svg": standalone(chart) or "" for name, chart in charts.items()}
 
