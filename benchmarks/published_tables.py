@@ -10,7 +10,7 @@ table it belongs to, the category (a sex, or a race/ethnicity), how many applica
 the rate of those selected, in percent or as a share, from which the count is rebuilt. Categories
 without a number or a rate are left out, and tables with fewer than two of them.
 
-Each table is judged by ``analyze_four_fifths``, a row an applicant. The target (G33): at a ratio of
+Each table is judged by ``analyze_four_fifths`` on its counts. The target (G33): at a ratio of
 .9 and above there is no FLAG, unless over .9 of the higher group are selected and the odds ratio
 has d of .2 or more; and what is below four fifths ends as it would with every ratio mattering in
 practice.
@@ -56,14 +56,19 @@ def read_tables(path: Path, names: Mapping[str, str]) -> pd.DataFrame:
 
 
 def judged_table(table: pd.DataFrame, practical_ratio: float = 0.9) -> Finding:
-    """The finding about one table."""
-    group = np.repeat(table["group"].to_numpy(dtype=object), table["n"])
-    selected = np.concatenate(
-        [np.arange(n) < x for n, x in zip(table["n"], table["selected"], strict=True)]
+    """The finding about one table: a row of those selected, and a row of the others, per group."""
+    rejected = table["n"] - table["selected"]
+    numbers = {True: table["selected"], False: rejected}
+    frame = pd.concat(
+        table[["group"]].assign(selected=selected, number_of_rows=number)
+        for selected, number in numbers.items()
     )
-    frame = pd.DataFrame({"group": group, "selected": selected})
     return analyze_four_fifths(
-        frame, "selected", "group", cluster=None, practical_ratio=practical_ratio
+        frame[frame["number_of_rows"] > 0],
+        "selected",
+        "group",
+        cluster=None,
+        practical_ratio=practical_ratio,
     )
 
 

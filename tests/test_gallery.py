@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.support.markdown import ROOT, Page, anchors, blocks, links
@@ -57,18 +58,77 @@ def test_the_pictures_are_what_the_code_draws() -> None:
         assert (GALLERY / name).read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("name", ["bbq", "scores", "actions"])
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("bbq", "preds_Age.jsonl"),
+        ("scores", "3.5_turbo_evaluation_results.csv"),
+        ("actions", ""),
+        ("compas", ""),
+        ("mortgages", ""),
+        ("new_york", ""),
+        ("librarians", "gpt_4o_2024_08_06_seed_93187.json"),
+    ],
+)
 def test_files_of_another_commit_are_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in ("preds_Age.jsonl", "3.5_turbo_evaluation_results.csv", "actions.jsonl"):
-        (tmp_path / file).write_text("{}", encoding="utf-8")
-    given = tmp_path
-    if name == "actions":
-        given = tmp_path / "actions.jsonl"
+    """A folder is given where the page reads several files of it, else the file."""
+    given = tmp_path / "given"
+    if file:
+        given.mkdir()
+    (given / file).write_text("{}", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["reduce", str(given)])
     with pytest.raises(SystemExit, match="fetch that one"):
         runpy.run_path(str(GALLERY / f"{name}_reduce.py"), run_name="__main__")
+
+
+def test_published_audits_are_counted_by_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unknown, printed as none, or without applicants does not count; a table of one
+    category is left out.
+    """
+    program = runpy.run_path(str(GALLERY / "new_york_reduce.py"))
+    rows = [
+        ("a", "sex", "Female", "Total", 90_000, 0.401, 0.94),
+        ("a", "sex", "Male", "Total", 90_000, 0.425, 1),
+        ("a", "sex", "Missing/Unknown", "Total", 70, 0.5, ""),
+        ("a", "race/ethnicity", "Total", "Black", 4_000, 0.1, 0.9),
+        ("a", "race/ethnicity", "Total", "White", 4_000, 0.2, 1),
+        ("a", "race/ethnicity", "Total", "Asian", 0, "", ""),
+        ("a", "race/ethnicity", "Female", "Asian", 4_000, 0.4, ""),
+        ("b", "sex", "Female", "Total", 12, 0.25, 0.5),
+        ("b", "sex", "Male", "Total", 12, 0.5, 1),
+        ("c", "sex", "Female", "Total", 400, 0.5, 1),
+    ]
+    names = ["audit_id", "protected_char_group", "sex", "race_ethnicity", "number_of_applications"]
+    audits = pd.DataFrame(rows, columns=[*names, "result", "impact_ratio"])
+    audits = audits.assign(
+        selection_or_scoring_rate="Selection",
+        auditor=program["POOLING"],
+        deploying_entity="somebody",
+        tool_vendor="somebody",
+        result_calc="",
+        impact_calc="",
+        any_group_ir_is_one=True,
+        comparator_group=audits["impact_ratio"].eq(1),
+    )
+    file = tmp_path / "audits_full.csv"
+    audits.to_csv(file, index=False)
+    hashed = program["hashlib"].sha256(file.read_bytes()).hexdigest()
+    monkeypatch.setitem(program["audits_of"].__globals__, "SHA256", hashed)
+    published = program["audits_of"](file)
+    counted = program["verdicts_of"](program["tables_of"](published))
+    assert counted.to_numpy().tolist() == [
+        ["race/ethnicity", "yes", ".9 and more", "under .8", "FAIL", "FAIL", 1],
+        ["sex", "yes", ".9 and more", ".9 and more", "FLAG", "PASS", 1],
+        ["sex", "yes", "under .8", "under .8", "INCONCLUSIVE", "INCONCLUSIVE", 1],
+    ]
+    assert program["published"](published) == (
+        "a ratio under four fifths: 1 of 3 audits (33%), 1 of 4 tables (25%); "
+        "a ratio above one: 0 of 3 audits (0%)\n"
+    )
 
 
 # ------------------------------------------------------------------ how counts were made

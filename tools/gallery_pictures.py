@@ -9,11 +9,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from pytest_fairness import Finding, PairResult, analyze_disparity
-from pytest_fairness.reports.charts import Forest, ForestRow, Reference, standalone
+from pytest_fairness import (
+    Finding,
+    PairResult,
+    analyze_disparity,
+    analyze_error_rates,
+    analyze_within,
+)
+from pytest_fairness.reports.charts import Bars, Chart, Forest, ForestRow, Reference, standalone
 from pytest_fairness.words import effect
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+THRESHOLDS = {
+    "medium or high is a prediction": ("medium", "high"),
+    "high alone is a prediction": ("high",),
+}
+CREDIT = ("consumer_credit", "mortgage_credit", "public_record")
+RATIOS = ("payments", "loan")
+STRATA = {
+    "within debt and loan": RATIOS,
+    "within credit history": CREDIT,
+    "within all five": (*CREDIT, *RATIOS),
+}
+NAMES = {"sex": "first_name", "race": "surname"}
+ANSWERS = {"dear": "says dear", "words": "length"}
+JUDGED = {"alone": "if every certain difference counted", "verdict": "the verdict"}
 BBQ = {"neg": "being named is bad", "nonneg": "being named is good"}
 
 
@@ -83,6 +103,99 @@ def actions() -> Forest:
     )
 
 
+def compas() -> Forest:
+    """Return the four rates of a prediction, by the score from which on it is one."""
+    counts = pd.read_csv(GALLERY / "compas.csv")
+    made = []
+    for part, scores in THRESHOLDS.items():
+        table = counts.assign(
+            risk=counts["score"].isin(scores), reoffended=counts["reoffended"] == 1
+        )
+        findings = analyze_error_rates(
+            table,
+            "risk",
+            "race",
+            truth="reoffended",
+            cluster=None,
+            block=None,
+            lower_is_worse=False,
+        )
+        for finding in findings:
+            rate, _, _ = finding.outcome.partition(" (")
+            made.append(row_of(finding.pairs[0], part, rate))
+    return forest(
+        title="COMPAS: Black less White defendants, by four rates of one prediction",
+        axis="effect d: above 0 the rate is higher for Black defendants",
+        rows=tuple(made),
+        caption="Lines are 90 % intervals over defendants. Within ±0.2 an effect is trivial.",
+    )
+
+
+def mortgages() -> Forest:
+    """Return the effect of race on refusals, as they are and within strata."""
+    counts = pd.read_csv(GALLERY / "mortgages.csv")
+    counts["denied"] = counts["denied"] == "yes"
+    made = []
+    for label, within in STRATA.items():
+        plain, stratified = analyze_within(
+            counts,
+            "denied",
+            "race",
+            within=within,
+            cluster=None,
+            block=None,
+            lower_is_worse=False,
+        )
+        if not made:
+            made.append(row_of(plain.pairs[0], "", "as they are"))
+        made.append(row_of(stratified.pairs[0], "", label))
+    return forest(
+        title="Refused a mortgage: Black less White applicants, as they are and within strata",
+        axis="effect d: above 0 Black applicants are refused more often",
+        rows=tuple(made),
+        caption="Lines are 90 % intervals over applicants. Within ±0.2 an effect is trivial.",
+    )
+
+
+def librarians() -> Forest:
+    """Return the effect of sex and race on the answers of each model; by race the least certain
+    pair.
+    """
+    table = pd.read_csv(GALLERY / "librarians.csv.gz")
+    table["dear"] = table["dear"].map({1: "yes", 0: "no"})
+    made = []
+    for outcome, words in ANSWERS.items():
+        for by, name in NAMES.items():
+            for model, rows in table.groupby("model"):
+                finding = analyze_disparity(rows, outcome, by, cluster=name, block="question")
+                made.append(row_of(least_certain(finding), f"{words}, by {by}", str(model)))
+    return forest(
+        title="Answers of six models as librarians: women less men, and the widest pair of races",
+        axis="effect d: above 0 women, or the first race, are higher",
+        rows=tuple(made),
+        caption="Lines are 90 % intervals over names. Within ±0.2 an effect is trivial.",
+    )
+
+
+def new_york() -> Bars:
+    """Return which verdicts the categories of published audits have, by their ratio, as they are
+    and if every certain difference mattered.
+    """
+    table = pd.read_csv(GALLERY / "new_york.csv")
+    bars = {}
+    for ratio, rows in table.groupby("counted"):
+        for column, words in JUDGED.items():
+            pairs = rows.groupby(column)["pairs"].sum()
+            shares = (pairs / pairs.sum()).reindex(["FAIL", "FLAG", "INCONCLUSIVE", "PASS"])
+            bars[f"{ratio}: {words}"] = shares.dropna().to_dict()
+    return Bars(
+        title="Categories of published audits against the highest, by their impact ratio",
+        axis="share of the categories with that ratio",
+        bars=bars,
+        caption="Counted from the rates that the audits print.",
+    )
+
+
 def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
     """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
     return Forest(
@@ -118,7 +231,15 @@ def row_of(pair: PairResult, part: str, label: str = "") -> ForestRow:
 
 def drawn() -> dict[str, str]:
     """Return each picture by the name of its file."""
-    charts = {"bbq": bbq(), "scores": scores(), "actions": actions()}
+    charts: dict[str, Chart] = {
+        "bbq": bbq(),
+        "scores": scores(),
+        "actions": actions(),
+        "compas": compas(),
+        "mortgages": mortgages(),
+        "librarians": librarians(),
+        "new_york": new_york(),
+    }
     return {f"{name}.svg": standalone(chart) or "" for name, chart in charts.items()}
 
 
