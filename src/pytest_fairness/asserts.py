@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 #: What an assertion keeps of the function that declares it; its parameters are the analysis's.
+#: Columns that are read off a choice.
+_CHOICES = ("chosen", "rank")
 _NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
@@ -424,7 +426,9 @@ def _concluded(
 def _with_reader(finding: Finding, basis: _Basis) -> Finding:
     """Return *finding* with what read its replies, and what is known of the model that read some."""
     outcome = basis.outcome
-    if outcome is None or outcome.read_by is None:
+    if outcome is None or outcome.name in _CHOICES:
+        return _with_reader_of_choices(finding, basis)
+    if outcome.read_by is None:
         return finding
     from pytest_fairness.analysis.readers import (
         CORRECTED,
@@ -443,6 +447,16 @@ def _with_reader(finding: Finding, basis: _Basis) -> Finding:
         details["reader"] = dict(outcome.reader)
         notes = (*notes, *reader_notes(outcome.reader))
     return replace(finding, notes=notes, details=details)
+
+
+def _with_reader_of_choices(finding: Finding, basis: _Basis) -> Finding:
+    """Return *finding* with what read its choices, where their form was asked for."""
+    from pytest_fairness.analysis.readers import choices_read_by_group
+
+    read_by = choices_read_by_group(basis.frame, basis.arguments.get("by"))
+    if read_by is None:
+        return finding
+    return replace(finding, details={**finding.details, "read_by": read_by})
 
 
 def _under_policy(finding: Finding, basis: _Basis, test: TestContext) -> Finding:

@@ -146,6 +146,8 @@ class Cell:
         return self.turns[-1]
 
 
+CANDIDATES = "candidates"
+"""The slot of a prompt that lists the candidates, and the word by which a form accepts any of them."""
 #: What an answer line says of a reply that declines, in any case and language.
 DECLINING = ("declined", "keine antwort")
 

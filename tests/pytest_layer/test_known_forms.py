@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
-from pytest_fairness.model import Elicitation
 from pytest_fairness.pytest_layer.trials import TrialSource
 from pytest_fairness.runs.reader import RunRecords
 
@@ -31,7 +30,8 @@ def test_a_run_that_fills_meanwhile_has_found_nothing_out() -> None:
     source: Any = SimpleNamespace(
         _context=SimpleNamespace(recording=None, merged=None, store=FillingRun())
     )
-    planned: Any = SimpleNamespace(elicitation=lambda *_: Elicitation.FORM)
+    grid = SimpleNamespace(answer="a form", asks_for_form=True)
+    planned: Any = SimpleNamespace(grid=grid, ladder=None)
     selection: Any = SimpleNamespace(tier=1)
     known = TrialSource._known_elicitation(source, planned, simulated_endpoint(), selection)
     assert known is None

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from pytest_fairness.scorers.given_answers import DECLINED, given_answer
+from pytest_fairness.scorers.given_choices import AskedChoice, read_asked_choice
 
 FILE = Path(__file__).parents[1] / "data" / "replies_lines.yaml"
 #: No design asks for a range of more numbers: two replies have one.
@@ -69,3 +70,19 @@ def test_none_is_read_wrongly() -> None:
 def test_how_a_line_may_say_a_number(line: str, answers: range, expected: str | None) -> None:
     given = given_answer(line, None, list(map(str, answers)))
     assert (given and given.text) == expected
+
+
+def test_no_candidate_is_named_for_another() -> None:
+    """Of those who were offered, by a line; who declines in prose is read by the rules."""
+    read = Counter[str]()
+    for entry in entries():
+        names = entry["options"]
+        if isinstance(names, dict) or not all(name.istitle() for name in names):
+            continue
+        choice, reader = read_asked_choice(entry["reply"], names, AskedChoice("choice", ()))
+        if choice.number is None:
+            read[choice.status.value] += 1
+        else:
+            assert names[choice.number - 1] == entry["label"], entry["reply"]
+            read[reader.value] += 1
+    assert read == {"line": 14, "unparsed": 3, "refused": 1}

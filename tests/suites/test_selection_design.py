@@ -79,9 +79,9 @@ def test_the_published_design_is_the_default(published: PairGrid) -> None:
 
 def test_the_published_names_and_prompt(tmp_path: Path) -> None:
     """names: document asks the published design of four names, thirty times each configuration;
-    word for word, with the words of the groups in capitals as published.
+    without the form of an answer word for word, with the words of the groups in capitals as published.
     """
-    grid = expanded(configured(tmp_path, "names: document\n"))
+    grid = expanded(configured(tmp_path, "names: document\nanswer_form: false\n"))
     assert (len(grid), grid.repetitions, grid.calls) == (216, 30, 6480)
     assert {str(cell.attributes["name_1"]) for cell in grid} == {
         "Greg Walsh", "Emily Sullivan", "Darnell Jefferson", "Lakisha Washington",

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.scorers.choice import Choice, ChoiceStatus, read_choice, read_ranking
+from pytest_fairness.scorers.choice import Choice, ChoiceStatus
+from pytest_fairness.scorers.given_choices import (
+    AskedChoice,
+    read_asked_choice,
+    read_asked_ranking,
+)
+from pytest_fairness.scorers.outcome import ReadBy
+from pytest_fairness.trials_frame import design_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEITHER = "neither"
+CHOICE_READ_BY = "choice_read_by"
+"""The column that says what read a choice that was asked for by form or line."""
+#: What a row has of its reply, and what read it; None where nobody had anything to read.
+_Read = tuple[Choice, ReadBy | None]
 
 
 def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> pd.DataFrame:
@@ -32,18 +43,54 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     Among more, or with *ranking*: one row a candidate of a trial, with ``trial``, ``group``,
     ``candidate`` (the name), ``position`` from 1, ``choice``, ``chosen`` (yes or no) and, with
     *ranking*, ``rank`` (1 is best).
+
+    Where the design asks for a form, ``choice_read_by`` says what read the choice: ``form``,
+    ``line``, ``rule``, or nothing (``unread``); None where the request was refused.
     """
     if size == 1:
         shown = frame.rename(columns={"group_1": "group", "name_1": "candidate"})
         return shown.drop(columns=["pair", "order"])
     names = frame[_numbered("name", size)].astype(object)
     slates = list(names.where(names.notna(), None).itertuples(index=False, name=None))
+    asked = AskedChoice.of(design_of(frame).answer)
+    read_by: list[ReadBy | None]
     if ranking:
-        return _ranked(frame, slates)
-    choices = list(map(_choice, slates, frame["reply"], frame["refused"].tolist()))
-    if size > 2:
-        return _chosen_of_many(frame, slates, choices)
-    return _chosen_of_two(frame, choices)
+        table, read_by = _ranked(frame, slates, asked)
+    else:
+        choices, read_by = _choices_in(frame, slates, asked)
+        if size > 2:
+            table = _chosen_of_many(frame, slates, choices)
+        else:
+            table = _chosen_of_two(frame, choices)
+    if asked is not None:
+        rows_of_trial = len(table) // max(len(frame), 1)
+        every = list(chain.from_iterable(map(repeat, read_by, repeat(rows_of_trial))))
+        table[CHOICE_READ_BY] = _objects(every, table.index)
+    return table
+
+
+def _choices_in(
+    frame: pd.DataFrame, slates: Sequence[tuple[str | None, ...]], asked: AskedChoice | None
+) -> tuple[list[Choice], list[ReadBy | None]]:
+    """Return the choice of each row of *frame*, and what read it."""
+    choices: list[Choice] = []
+    read_by: list[ReadBy | None] = []
+    for names, reply, refused in zip(slates, frame["reply"], frame["refused"], strict=True):
+        choice, reader = Choice(ChoiceStatus.REFUSED), None
+        if not refused:
+            choice, reader = _read(reply, names, asked)
+        choices.append(choice)
+        read_by.append(reader)
+    return choices, read_by
+
+
+def _read(reply: object, names: Sequence[str | None], asked: AskedChoice | None) -> _Read:
+    """Return what a *reply* chooses of *names*, and what read it; of what is no text nothing can be
+    read.
+    """
+    if isinstance(reply, str):
+        return read_asked_choice(reply, names, asked)
+    return Choice(ChoiceStatus.UNPARSED), None
 
 
 def _numbered(what: str, size: int) -> list[str]:
@@ -51,18 +98,14 @@ def _numbered(what: str, size: int) -> list[str]:
     return [f"{what}_{number}" for number in range(1, size + 1)]
 
 
-def _choice(names: Sequence[str | None], reply: object, refused: bool) -> Choice:
-    """Return what a *reply* chooses of *names*."""
-    if refused:
-        return Choice(ChoiceStatus.REFUSED)
-    return choice_in(reply, names)
-
-
-def choice_in(reply: object, names: Sequence[str | None]) -> Choice:
-    """Return what a *reply* chooses of *names*; of what is no text nothing can be read."""
-    if isinstance(reply, str):
-        return read_choice(reply, names)
-    return Choice(ChoiceStatus.UNPARSED)
+def choice_in(
+    reply: object, names: Sequence[str | None], asked: AskedChoice | None = None
+) -> Choice:
+    """Return what a *reply* chooses of *names*, where it was *asked* for a form; of what is no text
+    nothing can be read.
+    """
+    choice, _ = _read(reply, names, asked)
+    return choice
 
 
 def group_chosen(choice: Choice, groups: Sequence[str]) -> str | None:
@@ -76,26 +119,40 @@ def group_chosen(choice: Choice, groups: Sequence[str]) -> str | None:
     return None
 
 
-def ranks_in(reply: object, names: Sequence[str | None]) -> list[float] | None:
-    """Return the rank that a *reply* gives each of *names*, 1.0 for the best; None where none can be
-    read.
+def ranks_in(
+    reply: object, names: Sequence[str | None], asked: AskedChoice | None = None
+) -> list[float] | None:
+    """Return the rank that a *reply* gives each of *names*, 1.0 for the best, where it was *asked*
+    for a form; None where none can be read.
     """
-    ranking = None
-    if isinstance(reply, str):
-        ranking = read_ranking(reply, names)
+    ranks, _ = _ranks(reply, names, asked)
+    return ranks
+
+
+def _ranks(
+    reply: object, names: Sequence[str | None], asked: AskedChoice | None
+) -> tuple[list[float] | None, ReadBy | None]:
+    """Return the ranks in a *reply*, and what read it."""
+    if not isinstance(reply, str):
+        return None, None
+    ranking, reader = read_asked_ranking(reply, names, asked)
     if ranking is None:
-        return None
-    return list(map(float, ranking))
+        return None, reader
+    return list(map(float, ranking)), reader
 
 
-def _ranked(frame: pd.DataFrame, slates: list[tuple[str | None, ...]]) -> pd.DataFrame:
-    """Return a row a candidate, with the rank that the reply gives."""
+def _ranked(
+    frame: pd.DataFrame, slates: list[tuple[str | None, ...]], asked: AskedChoice | None
+) -> tuple[pd.DataFrame, list[ReadBy | None]]:
+    """Return a row a candidate, with the rank that the reply gives; and what read each reply."""
     status: list[ChoiceStatus] = []
     ranks: list[float] = []
+    read_by: list[ReadBy | None] = []
     for names, reply, refused in zip(slates, frame["reply"], frame["refused"], strict=True):
-        given = None
+        given, reader = None, None
         if not refused:
-            given = ranks_in(reply, names)
+            given, reader = _ranks(reply, names, asked)
+        read_by.append(reader)
         if given is None:
             status.append(ChoiceStatus.UNPARSED)
             ranks += [math.nan] * len(names)
@@ -103,7 +160,7 @@ def _ranked(frame: pd.DataFrame, slates: list[tuple[str | None, ...]]) -> pd.Dat
             status.append(ChoiceStatus.CHOSEN)
             ranks += given
     best = [rank == 1.0 for rank in ranks]
-    return _slates(frame, slates, status).assign(rank=ranks, chosen=best)
+    return _slates(frame, slates, status).assign(rank=ranks, chosen=best), read_by
 
 
 def _chosen_of_many(
@@ -153,7 +210,7 @@ def _slates(
     )
 
 
-def _objects(values: list[str | None], index: pd.Index) -> pd.Series:
+def _objects(values: Sequence[str | None], index: pd.Index) -> pd.Series:
     import pandas as pd
 
     return pd.Series(values, index=index, dtype=object)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pytest_fairness.analysis.choice_columns import CHOICE_READ_BY
 from pytest_fairness.analysis.policy import MARGIN, Decision, ReaderDoubt, Rule, judge_read
 from pytest_fairness.analysis.reading import ScoredRows
 from pytest_fairness.model import JSON, to_json
@@ -42,6 +43,7 @@ CORRECTED = {
     "equivalence": "assert_equivalent",
 }
 """Analyses that a person's labels correct, and what the assertion is called."""
+_SIDES = ("first", "second")
 LEAK_LEVEL = 0.05
 """A reader that tells the group more often than chance does at this level is not blinded."""
 
@@ -62,6 +64,21 @@ def read_by_group(
         if reader is not None:
             counts.setdefault(str(reader), Counter())[group] += 1
     return {reader: dict(sorted(counts[reader].items())) for reader in sorted(counts)}
+
+
+def choices_read_by_group(frame: pd.DataFrame, by: str | None) -> dict[str, JSON] | None:
+    """Return the same of a table of choices, of the groups in its column *by*, or of both that each
+    trial sets against each other; None where nobody asked for a form.
+    """
+    if CHOICE_READ_BY not in frame.columns:
+        return None
+    if by in frame.columns:
+        return read_by_group(frame[CHOICE_READ_BY], frame, by)
+    import pandas as pd
+
+    sides = [frame[[CHOICE_READ_BY, side]].set_axis(("reader", "group"), axis=1) for side in _SIDES]
+    both = pd.concat(sides, ignore_index=True)
+    return read_by_group(both["reader"], both, "group")
 
 
 def reader_notes(facts: Mapping[str, Any]) -> Iterator[str]:

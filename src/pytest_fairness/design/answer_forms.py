@@ -16,13 +16,15 @@ import msgspec
 
 from pytest_fairness.documents import Text
 from pytest_fairness.errors import InvalidEntry, UsageError
-from pytest_fairness.model import DECLINING, JSON, Elicitation
+from pytest_fairness.model import CANDIDATES, DECLINING, JSON, Elicitation
+from pytest_fairness.words import listed
 
 ANSWER_SLOT = "answer"
 """The slot of a template where the sentence stands that asks for the form."""
-_PLACE = f"{{{ANSWER_SLOT}}}"
+ANSWER_PLACE = f"{{{ANSWER_SLOT}}}"
+"""The slot as it stands there."""
 #: The value of the slot until it is known by which way an endpoint is asked.
-UNFILLED: Mapping[str, str] = {ANSWER_SLOT: _PLACE}
+UNFILLED: Mapping[str, str] = {ANSWER_SLOT: ANSWER_PLACE}
 _LONGEST = 1000
 _EXAMPLE = (
     "answer={'decision': ['approve', 'deny']}, or a range of whole numbers: answer={'rating': (1, "
@@ -30,12 +32,19 @@ _EXAMPLE = (
 )
 _OWN_KEYS = ("thinking", "declined", "reason")
 _YES_OR_NO = (True, False)
+#: What a choice may say in the place of a candidate; of both, only where two are listed.
+_BESIDE_CANDIDATES = ("neither", "none", "both", "tie")
+_OF_TWO = ("both", "tie")
+_CHOICE_EXAMPLE = (
+    "answer={'choice': 'candidates'}, or, where nobody may be chosen as well, "
+    "answer={'choice': ['candidates', 'neither']}"
+)
 
 
 class AnswerSentences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The sentences of one language that ask for an answer by line and by form, with ``{what}`` and
-    ``{key}`` in them; what may be answered, a ``number`` or ``labels``; and what the schema says of
-    ``thinking``, ``declined`` and ``reason``.
+    ``{key}`` in them; what may be answered, a ``number``, one of ``labels`` or a ``ranking`` of
+    them; and what the schema says of ``thinking``, ``declined`` and ``reason``.
 
     Raises UsageError for a sentence without its place.
     """
@@ -44,6 +53,7 @@ class AnswerSentences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     form: Text
     number: Text
     labels: Text
+    ranking: Text
     thinking: Text
     declined: Text
     reason: Text
@@ -74,6 +84,7 @@ _PLACES_IN = (
     ("number", "{low}"),
     ("number", "{high}"),
     ("labels", "{labels}"),
+    ("ranking", "{labels}"),
 )
 ENGLISH = AnswerSentences(
     line="End with a line `ANSWER: <{what}>`; if you decline to answer, with a line "
@@ -83,6 +94,7 @@ ENGLISH = AnswerSentences(
     "null if you decline.",
     number="a whole number from {low} to {high}",
     labels="one of {labels}",
+    ranking="all of {labels}, from the best to the worst",
     thinking="Your reasons, in one or two sentences.",
     declined="True only if you decline to answer.",
     reason="The reason for declining; else empty.",
@@ -93,7 +105,8 @@ ENGLISH = AnswerSentences(
 class AnswerForm:
     """The answers that a test accepts under one *key*: two or more *labels*, or, where these are
     empty, the whole numbers from *low* to *high*. ``meanings`` says of labels that no scorer reads
-    whether they are favourable; *sentences* ask for it.
+    whether they are favourable; *ranking*: all labels are wanted, the best first; *sentences* ask for
+    it.
     """
 
     key: str
@@ -101,6 +114,7 @@ class AnswerForm:
     low: int = 0
     high: int = 0
     meanings: Mapping[str, bool] = field(default_factory=dict)
+    ranking: bool = False
     sentences: AnswerSentences = ENGLISH
 
     @property
@@ -115,6 +129,8 @@ class AnswerForm:
         if not self.labels:
             # One by one: not every provider takes a minimum and a maximum.
             answer = {"type": "integer", "enum": list(range(self.low, self.high + 1))}
+        elif self.ranking:
+            answer = {"type": "array", "items": answer}
         properties = self.sentences.common_fields
         properties[self.key] = {"anyOf": [answer, {"type": "null"}]}
         schema: dict[str, JSON] = {
@@ -141,7 +157,8 @@ class AnswerForm:
         none.
         """
         if labels:
-            return self.sentences.labels.replace("{labels}", ", ".join(labels))
+            words = self.sentences.ranking if self.ranking else self.sentences.labels
+            return words.replace("{labels}", ", ".join(labels))
         number = self.sentences.number.replace("{low}", str(self.low))
         return number.replace("{high}", str(self.high))
 
@@ -150,8 +167,8 @@ class AnswerForm:
         or at the end of the last.
         """
         sentence = self.sentence(elicitation)
-        if any(_PLACE in text for text in texts):
-            return tuple(text.replace(_PLACE, sentence).strip() for text in texts)
+        if any(ANSWER_PLACE in text for text in texts):
+            return tuple(text.replace(ANSWER_PLACE, sentence).strip() for text in texts)
         if not sentence:
             return tuple(texts)
         return (*texts[:-1], f"{texts[-1]}\n\n{sentence}")
@@ -164,6 +181,28 @@ class AnswerForm:
         return carried
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceForm(AnswerForm):
+    """The form of a choice among candidates, whom each prompt lists by other names; ``labels`` are
+    what may be answered in their place.
+    """
+
+    def among(self, candidates: Sequence[str]) -> AnswerForm:
+        """Return the form of a prompt that calls its *candidates* so, in the order in which it
+        lists them.
+        """
+        return AnswerForm(
+            key=self.key,
+            labels=(*candidates, *self.labels),
+            ranking=self.ranking,
+            sentences=self.sentences,
+        )
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return what the table of trials carries of the form."""
+        return {"key": self.key, "answers": [CANDIDATES, *self.labels]}
+
+
 def answer_form(given: object, sentences: AnswerSentences = ENGLISH) -> AnswerForm | None:
     """Return the form of *given*, one key with its labels, two or more texts, or with the ends of a
     range of whole numbers; None for None. Labels may say what they mean to a yes or no,
@@ -171,14 +210,7 @@ def answer_form(given: object, sentences: AnswerSentences = ENGLISH) -> AnswerFo
     """
     if given is None:
         return None
-    entries: list[tuple[object, object]] = []
-    if isinstance(given, Mapping):
-        entries = list(given.items())
-    if len(entries) != 1 or not isinstance(entries[0][0], str):
-        raise UsageError(f"answer={given!r:.60}: give one key and what may stand there: {_EXAMPLE}")
-    key, accepted = entries[0][0], entries[0][1]
-    if key in _OWN_KEYS:
-        raise UsageError(f"answer={{{key!r}: …}}: the form has {key!r} of its own; rename the key")
+    key, accepted = _entry(given, _EXAMPLE)
     values = _values(accepted)
     if _is_range(values):
         return AnswerForm(key=key, low=values[0], high=values[1], sentences=sentences)
@@ -189,6 +221,50 @@ def answer_form(given: object, sentences: AnswerSentences = ENGLISH) -> AnswerFo
         f"answer={{{key!r}: {accepted!r:.60}}}: give two or more different labels, none of "
         f"them {' or '.join(DECLINING)}: {_EXAMPLE}"
     )
+
+
+def choice_form(
+    given: object, *, size: int, ranking: bool, sentences: AnswerSentences = ENGLISH
+) -> ChoiceForm | None:
+    """Return the form of *given*, one key with ``candidates`` and what may be answered in the place
+    of one, of a choice among *size* or a *ranking* of them; None for None. Raises UsageError.
+    """
+    if given is None:
+        return None
+    key, accepted = _entry(given, _CHOICE_EXAMPLE)
+    if isinstance(accepted, str):
+        accepted = [accepted]
+    words = _values(accepted)
+    beside = [word for word in words if word != CANDIDATES]
+    allowed: tuple[str, ...] = _BESIDE_CANDIDATES
+    if ranking:
+        allowed = ()
+    elif size > len(_OF_TWO):
+        allowed = tuple(word for word in _BESIDE_CANDIDATES if word not in _OF_TWO)
+    if len(beside) != len(words) - 1 or not set(map(str, beside)) <= {*allowed}:
+        also = "nothing else"
+        if allowed:
+            also = f"any of {listed(allowed)}"
+        raise UsageError(
+            f"answer={{{key!r}: {accepted!r:.60}}}: candidates are called as the prompt lists them; "
+            f"write {CANDIDATES!r}, and beside it {also}: {_CHOICE_EXAMPLE}"
+        )
+    return ChoiceForm(key=key, labels=tuple(beside), ranking=ranking, sentences=sentences)
+
+
+def _entry(given: object, example: str) -> tuple[str, object]:
+    """Return the one key of *given*, and what may stand there. Raises UsageError, with an
+    *example*.
+    """
+    entries: list[tuple[object, object]] = []
+    if isinstance(given, Mapping):
+        entries = list(given.items())
+    if len(entries) != 1 or not isinstance(entries[0][0], str):
+        raise UsageError(f"answer={given!r:.60}: give one key and what may stand there: {example}")
+    key, accepted = entries[0][0], entries[0][1]
+    if key in _OWN_KEYS:
+        raise UsageError(f"answer={{{key!r}: …}}: the form has {key!r} of its own; rename the key")
+    return key, accepted
 
 
 def _values(given: object) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from pytest_fairness.design.answer_forms import ANSWER_PLACE
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import UsageError
@@ -34,7 +35,8 @@ class Arm:
     passes through, in order; a function from text to text, or an :class:`Ask`; the last one is the
     choice. ``placebo``: all candidates get names (and words) of one group, in disjoint sets.
     ``endpoint``: a system under test of the arm's own, any callable or a name of
-    ``endpoints.yaml``.
+    ``endpoints.yaml``. ``chooses``: False where its replies hold no choice, so that none asks for the
+    form of one.
 
     Raises UsageError for a name that is no slug, and for steps that do not end in an :class:`Ask`
     with ``{text}``.
@@ -45,6 +47,7 @@ class Arm:
     steps: tuple[Step, ...] = ()
     placebo: bool = False
     endpoint: Any = None
+    chooses: bool = True
 
     def __post_init__(self) -> None:
         """Refuse an arm that could not be asked, by its name, its steps and their prompts."""
@@ -68,27 +71,34 @@ class Arm:
 
 
 def arms_of(
-    given: object, folder: Path | None = None, *, rules: Callable[[str], str] | None = None
+    given: object,
+    folder: Path | None = None,
+    *,
+    rules: Callable[[str], str] | None = None,
+    by_form: bool = False,
 ) -> tuple[Arm, ...]:
     """The arms of ``arms=``: names of ready-made ones, Arms, or ``{name: system prompt}``; *rules*
-    is the rule-based scrubber. Raises UsageError for an unknown name and for two arms of one name.
+    is the rule-based scrubber; *by_form*: the test says in which form it wants the answer. Raises
+    UsageError for an unknown name and for two arms of one name.
     """
     if given is None:
         return ()
     if isinstance(given, Mapping):
         given = [Arm(name=str(name), system=text) for name, text in given.items()]
-    return chosen("arms", given, ready_arms(folder, rules), Arm)
+    return chosen("arms", given, ready_arms(folder, rules, by_form=by_form), Arm)
 
 
 class _Prompt(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An entry of ``personas/prompts.yaml``: where it is from, a system prompt, and the prompt of a
-    step.
+    step; ``answer`` is what stands at ``{answer}`` in it where a test does not say in which form it
+    wants the answer.
     """
 
     name: str
     source: Text
     system: Text | None = None
     prompt: Text | None = None
+    answer: str = ""
 
 
 class _ReadyArm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -98,13 +108,18 @@ class _ReadyArm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     system: Text | None = None
     steps: tuple[Text, ...] = ()
     placebo: bool = False
+    chooses: bool = True
 
 
 def ready_arms(
-    folder: Path | None = None, rules: Callable[[str], str] | None = None
+    folder: Path | None = None,
+    rules: Callable[[str], str] | None = None,
+    *,
+    by_form: bool = False,
 ) -> dict[str, Arm]:
-    """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*.
-    Raises UsageError.
+    """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*; their
+    prompts leave the place of an answer's form open where the test asks *by_form*. Raises
+    UsageError.
     """
     prompts = entries("prompts.yaml", folder, _Prompt)
 
@@ -124,6 +139,8 @@ def ready_arms(
         for step in ready.steps:
             if step != _RULES:
                 text = prompt(name, step, "prompt")
+                if not by_form:
+                    text = text.replace(ANSWER_PLACE, prompts[step].answer)
                 steps.append(
                     Ask(prompt=text, system=prompts[step].system, fallback=step == ready.steps[-1])
                 )
@@ -132,5 +149,11 @@ def ready_arms(
         system = None
         if ready.system is not None:
             system = prompt(name, ready.system, "system")
-        arms[name] = Arm(name=name, system=system, steps=tuple(steps), placebo=ready.placebo)
+        arms[name] = Arm(
+            name=name,
+            system=system,
+            steps=tuple(steps),
+            placebo=ready.placebo,
+            chooses=ready.chooses,
+        )
     return arms

@@ -22,10 +22,10 @@ from pytest_fairness.design.templates import are_some_texts, pronouns_of, read_t
 from pytest_fairness.design.units import Banks, given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text, entries
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean
+from pytest_fairness.model import CANDIDATES
 from pytest_fairness.words import listed
 
 NEITHER = "neither"
-CANDIDATES = "candidates"
 QUALIFICATIONS = "qualifications"
 
 
@@ -103,6 +103,27 @@ def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[st
     if any(candidate.text is not None for candidate in slate):
         listing = "\n\n".join(full_texts)
     return {**context, **values, CANDIDATES: listing}
+
+
+#: What a prompt may call its candidates, the plainest first.
+_CALLED = ("name", "label", "first_name", "last_name")
+
+
+def called_in(text: str, slate: Sequence[Candidate]) -> tuple[str, ...]:
+    """Return what *text* calls the candidates of *slate*, in their order: all by one kind of name,
+    each by another one; by their numbers where it calls them nothing.
+    """
+    slots = [candidate.slots(position, {}) for position, candidate in enumerate(slate)]
+    for slot in _CALLED:
+        names = tuple(of_candidate[slot] for of_candidate in slots)
+        if len(set(names)) == len(names) and all(name and name in text for name in names):
+            return names
+    return tuple(str(number) for number in range(1, len(slots) + 1))
+
+
+def labels_of(size: int) -> tuple[str, ...]:
+    """Return the labels of so many candidates: "Candidate A" and so on."""
+    return tuple(f"Candidate {chr(65 + position)}" for position in range(size))
 
 
 def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, str]]:

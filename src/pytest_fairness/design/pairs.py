@@ -16,15 +16,23 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from pytest_fairness.design.answer_forms import (
+    UNFILLED,
+    AnswerForm,
+    ChoiceForm,
+    answer_form,
+    choice_form,
+)
 from pytest_fairness.design.arms import Arm, arms_of
 from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
 from pytest_fairness.design.candidates import (
-    CANDIDATES,
     QUALIFICATIONS,
     Candidate,
     Casting,
     Group,
+    called_in,
     candidate_groups,
+    labels_of,
     surfaces,
     values_of,
 )
@@ -41,7 +49,7 @@ from pytest_fairness.design.templates import (
 )
 from pytest_fairness.design.units import Banks
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, TEXT, Ask, Cell
+from pytest_fairness.model import CANDIDATES, JSON, TEXT, Ask, Cell
 
 _PLACES = ("name", "first_name", "last_name", "demographics", "label", "candidate", "resume")
 _NUMBERED = re.compile(r"(?P<slot>[A-Za-z_]+)_(?P<number>\d+)")
@@ -125,12 +133,13 @@ class Steps(NamedTuple):
 
 class Prepared(NamedTuple):
     """A cell, and the steps of its arm where it has any; ``number`` tells cells of one context and
-    arm apart.
+    arm apart; ``form`` is that of its answer.
     """
 
     cell: Cell
     steps: Steps | None
     number: int
+    form: AnswerForm | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +158,7 @@ class PairGrid(LazyCells):
     slates: tuple[Slate, ...]
     ranking: bool
     turns: tuple[Template, ...] = ()
+    asks_for_form: bool = True
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -199,6 +209,8 @@ class PairGrid(LazyCells):
         shown = _shown(scene, arm, slate, number)
         texts, context, slugs_of_axes = self.context(choices)
         values = values_of(shown, texts)
+        if self.answer is not None:  # filled once it is known by which way an endpoint is asked
+            values |= UNFILLED
         requests = self.requests[arm.name, template.id]
         system = _rendered(requests[-1].system, values)
         steps = None
@@ -230,7 +242,22 @@ class PairGrid(LazyCells):
             signal=scene.signal,
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
-        return Prepared(cell, steps, slate_at * self.tuples + number)
+        form = self._form(arm, cell, shown)
+        return Prepared(cell, steps, slate_at * self.tuples + number, form)
+
+    def _form(self, arm: Arm, cell: Cell, shown: Sequence[Candidate]) -> AnswerForm | None:
+        """Return the form of the answer to *cell*: of a choice, as it calls the candidates *shown*;
+        None where nobody asks for one.
+        """
+        form = self.answer
+        if not arm.chooses:
+            return None
+        if not isinstance(form, ChoiceForm):
+            return form
+        if len(cell.turns) > 1 and arm.steps:
+            # What a model makes of the list is not known yet: by label, as a scrubber names them.
+            return form.among(labels_of(len(shown)))
+        return form.among(called_in("\n".join(cell.turns), shown))
 
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
         return position % self.tuples + 1, frozenset()
@@ -365,6 +392,8 @@ class PairDesign:
     system: str | None
     conditions: tuple[Condition, ...]
     turns: tuple[Template, ...]
+    answer: AnswerForm | None
+    asks_for_form: bool
     parameters: Mapping[str, JSON]
     size: int
     ranking: bool
@@ -387,6 +416,8 @@ class PairDesign:
         size: int = 2,
         ranking: bool = False,
         turns: Sequence[str] | None = None,
+        answer: Mapping[str, object] | None = None,
+        answer_form: bool = True,
         names: int | None = None,
         context: Mapping[str, object] | None = None,
         parameters: Mapping[str, JSON] | None = None,
@@ -418,6 +449,8 @@ class PairDesign:
             system=system,
             conditions=conditions(_usual_signal(parsed) if signal is None else signal),
             turns=spoken_turns(turns),
+            answer=_form_of(answer, size, ranking=ranking),
+            asks_for_form=answer_form,
             parameters=dict(parameters or {}),
             size=size,
             ranking=ranking,
@@ -439,7 +472,12 @@ class PairDesign:
             condition: casting.roster(self.groups, condition) for condition in self.conditions
         }
         tuples = self._tuples(rosters.values())
-        arms = arms_of(self.arms, banks.folder, rules=_scrubber(banks, rosters.values()))
+        arms = arms_of(
+            self.arms,
+            banks.folder,
+            rules=_scrubber(banks, rosters.values()),
+            by_form=self.answer is not None and self.asks_for_form,
+        )
         if arms and self.system is not None:
             raise UsageError(
                 "give the system prompt to the arms, Arm(name=..., system=...), or leave arms out"
@@ -557,6 +595,15 @@ def expand_pairs(**arguments: Any) -> PairGrid:
     return design.draw(Banks.load(arguments.get("personas_folder"))).check()
 
 
+def _form_of(answer: object, size: int, *, ranking: bool) -> AnswerForm | None:
+    """Return the form of ``answer=``: of a choice among *size* candidates or a *ranking*, or of
+    whatever is asked about one at a time.
+    """
+    if size == 1 and not ranking:
+        return answer_form(answer)
+    return choice_form(answer, size=size, ranking=ranking)
+
+
 def _usual_signal(parsed: Iterable[Template]) -> str:
     """Return what conveys the groups by default: the name, and words where a template has a slot
     for them.
@@ -611,6 +658,8 @@ class DrawnPairs:
             parameters=design.parameters,
             ranking=design.ranking,
             turns=design.turns,
+            answer=design.answer,
+            asks_for_form=design.asks_for_form,
         )
         sample = design.sample
         if sample is None or sample >= len(grid):
@@ -625,7 +674,10 @@ class DrawnPairs:
     def _slots(self) -> dict[str, str]:
         """The slots that templates may have, with the texts of the first choice."""
         people = list(self.scenes[0].casts[0].values())[: self.design.size]
-        return values_of(people, self.design.first_context)
+        values = values_of(people, self.design.first_context)
+        if self.design.answer is not None:
+            values |= UNFILLED
+        return values
 
     def _requests(self) -> dict[tuple[str, str], tuple[Prompted, ...]]:
         """Return what each arm sends of each template. Raises UsageError for a slot that nothing

@@ -208,7 +208,7 @@ class Lane:
         """Return the parameters of the next attempt."""
         if self._is_step:
             return self.endpoint.default_parameters
-        return conversation.parameters
+        return conversation.planned.parameters_at(conversation.turn, conversation.parameters)
 
     def reservation(self, conversation: Conversation) -> int:
         """Return the cost of the next attempt at worst, in nano-dollars."""

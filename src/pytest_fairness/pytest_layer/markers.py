@@ -109,6 +109,8 @@ def fairness_pairs(
     size: int = 2,
     ranking: bool = False,
     turns: Sequence[str] | None = None,
+    answer: Mapping[str, object] | None = None,
+    answer_form: bool = True,
     names: int | None = None,
     context: Mapping[str, object] | None = None,
     parameters: Mapping[str, Any] | None = None,

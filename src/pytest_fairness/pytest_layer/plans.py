@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_fairness.analysis.choice_columns import choice_columns
+from pytest_fairness.design.answer_forms import AnswerForm
 from pytest_fairness.design.grid import Grid, somebody_else
 from pytest_fairness.design.pairs import PairGrid, Prepared, Steps
 from pytest_fairness.design.series import most_asked, series_of
@@ -65,7 +66,8 @@ class PlannedCell:
     ``first`` is the number of its first repetition: cells whose texts may turn out the same, as
     scrubbed ones do, are trials of their own all the same, and would share one reply under one
     number. ``role`` is what is established before the ``request``; with ``one_message``, both are
-    sent as one. ``elicitation`` is how the answer is asked for, ``structured`` the form that is sent along.
+    sent as one. ``form`` is that of the answer, ``elicitation`` how it is asked for, ``structured``
+    the schema that is sent along.
     """
 
     cell: Cell
@@ -75,8 +77,29 @@ class PlannedCell:
     role: str | None = None
     request: str = ""
     one_message: bool = False
+    form: AnswerForm | None = None
     elicitation: Elicitation = Elicitation.PLAIN
     structured: Mapping[str, JSON] = field(default_factory=dict)
+
+    def asked_by(self, elicitation: Elicitation) -> PlannedCell:
+        """Return the entry as it asks for its answer by that *elicitation*; by a line where the
+        answer comes from the system of a step, of which nobody knows whether it takes a schema.
+        """
+        form = self.form
+        if form is None:
+            return self
+        if self._is_answered_by_a_step and elicitation is Elicitation.FORM:
+            elicitation = Elicitation.LINE
+        structured: Mapping[str, JSON] = {}
+        if elicitation is Elicitation.FORM:
+            structured = form.response_format
+        cell = replace(self.cell, turns=form.asked_in(self.cell.turns, elicitation))
+        return replace(self, cell=cell, structured=structured, elicitation=elicitation)
+
+    @property
+    def _is_answered_by_a_step(self) -> bool:
+        """Return whether the last request of a trial asks another system than the test's."""
+        return isinstance(self.script, Pipeline) and self.script.endpoints[-1] is not None
 
     @property
     def step_systems(self) -> list[Endpoint]:
@@ -232,27 +255,6 @@ class PlannedGrid:
             return ()
         return ("strategy", "strategy_level", REFUSED_FIRST, DISCLAIMS)
 
-    def elicitation(self, tier: int, endpoint: Endpoint) -> Elicitation:
-        """Return the way by which *endpoint* is asked for the answer at *tier*, unless it refuses:
-        tier 2 is conversation only, and has the sentence alone.
-        """
-        if self.grid.answer is None or not self.grid.asks_for_form or self.ladder is not None:
-            return Elicitation.PLAIN
-        if tier == 1 and takes_structured_output(endpoint):
-            return Elicitation.FORM
-        return Elicitation.LINE
-
-    def eliciting(self, entry: PlannedCell, elicitation: Elicitation) -> PlannedCell:
-        """Return *entry* as it asks for the answer by that *elicitation*."""
-        form = self.grid.answer
-        if form is None:
-            return entry
-        structured: Mapping[str, JSON] = {}
-        if elicitation is Elicitation.FORM:
-            structured = form.response_format
-        cell = replace(entry.cell, turns=form.asked_in(entry.cell.turns, elicitation))
-        return replace(entry, cell=cell, structured=structured, elicitation=elicitation)
-
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
         """The cells (those at *indices*, if given) as *tier* sends them, each made once: tier 2
         agrees on the role in conversation, has strategies and no system prompt.
@@ -285,7 +287,7 @@ class PlannedGrid:
                     cell.prompt, turns, self.ladder, self._other_prompt(index)
                 )
             cell = replace(cell, tier=2, system=None, turns=turns)
-        return PlannedCell(cell, script, role=role, request=request)
+        return PlannedCell(cell, script, role=role, request=request, form=self.grid.answer)
 
     def in_one_message(self, entry: PlannedCell, endpoint: Endpoint) -> PlannedCell:
         """*entry* as it is asked of a system that is sent one text a request: role and request in
@@ -388,14 +390,6 @@ class PlannedPairs:
     def _prepared(self, index: int) -> Prepared:
         return self._made.get(index, lambda: self.grid.prepared(index))
 
-    def elicitation(self, tier: int, endpoint: Endpoint) -> Elicitation:  # noqa: ARG002
-        """A choice names a candidate of the prompt: no form is asked for."""
-        return Elicitation.PLAIN
-
-    def eliciting(self, entry: PlannedCell, elicitation: Elicitation) -> PlannedCell:  # noqa: ARG002
-        """Return *entry* as it stands."""
-        return entry
-
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""
         if indices is None:
@@ -415,7 +409,8 @@ class PlannedPairs:
             system = None
             if arm is not None:
                 system = arm.endpoint
-            entries.append(PlannedCell(prepared.cell, script, system, first))
+            form = prepared.form
+            entries.append(PlannedCell(prepared.cell, script, system, first, form=form))
         return entries
 
     def _pipeline(self, steps: Steps) -> Pipeline:
@@ -474,6 +469,18 @@ class PlannedPairs:
 
 
 Planned: TypeAlias = PlannedGrid | PlannedPairs
+
+
+def elicitation_of(planned: Planned, tier: int, endpoint: Endpoint) -> Elicitation:
+    """Return the way by which *endpoint* is asked for the answers of *planned* at *tier*, unless it
+    refuses: tier 2 is conversation only, and has the sentence alone.
+    """
+    grid = planned.grid
+    if grid.answer is None or not grid.asks_for_form or planned.ladder is not None:
+        return Elicitation.PLAIN
+    if tier == 1 and takes_structured_output(endpoint):
+        return Elicitation.FORM
+    return Elicitation.LINE
 
 
 def parameters_of(planned: Planned, temperature: float | None) -> dict[str, JSON]:

@@ -35,6 +35,7 @@ from pytest_fairness.pytest_layer.plans import (
     Planned,
     PlannedCell,
     Resolve,
+    elicitation_of,
     needs_one_message,
     parameters_of,
     step_systems,
@@ -87,6 +88,8 @@ _REJECTED = re.compile(r"\bHTTP 4(?:00|22)\b")
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
+#: Fewer trials of a plan than this have no stage before it.
+_FEWEST_OF_A_STAGE = 2
 #: How many trials ahead of time are enough, in multiples of those in flight.
 _AHEAD = 4
 #: What a test was given as a table, in the stash of its item: the fields of ``Unjudged``, should it
@@ -375,7 +378,7 @@ class TrialSource:
             sent = _all_as_sent(planned, entries, endpoint, tier)
             self._note_steps(sent)
             elicitation = self._elicitation(planned, sent, endpoint, engine, selection)
-            sent = [planned.eliciting(entry, elicitation) for entry in sent]
+            sent = [entry.asked_by(elicitation) for entry in sent]
             plan = planned_trials(planned, sent, selection.temperature)
             trials = self._pull(
                 endpoint,
@@ -440,7 +443,7 @@ class TrialSource:
         if any(entry.asks_others for entry in entries):
             return True
         sent = _all_as_sent(planned, entries, endpoint, selection.tier)
-        sent = [planned.eliciting(entry, elicitation) for entry in sent]
+        sent = [entry.asked_by(elicitation) for entry in sent]
         plan = planned_trials(planned, sent, selection.temperature)
         part = _part(selection, f"{stage} {planned.unit}")
         self._logged_design(endpoint, planned, plan, part, whole=True, trials=len(plan))
@@ -461,7 +464,7 @@ class TrialSource:
         """Return the way by which *endpoint* is asked for the answers of *planned*; None where the
         first trial that is asked by a form has to show whether it takes one.
         """
-        elicitation = planned.elicitation(selection.tier, endpoint)
+        elicitation = elicitation_of(planned, selection.tier, endpoint)
         if elicitation is not Elicitation.FORM:
             return elicitation
         identity = identity_hash(endpoint.identity())
@@ -491,7 +494,8 @@ class TrialSource:
         elicitation = Elicitation.FORM
         if not isinstance(engine, Engine) or batches_of(endpoint) is not None:
             return elicitation
-        by_form = [planned.eliciting(entry, elicitation) for entry in entries]
+        every = [entry.asked_by(elicitation) for entry in entries]
+        by_form = [entry for entry in every if entry.elicitation is elicitation]
         trials = planned_trials(planned, by_form, selection.temperature)
         if self._deal is not None:
             trials = list(filter(self._deal.mine, trials))
@@ -674,7 +678,8 @@ class TrialSource:
         records = list(store.records(dict.fromkeys(map(engine.key_of, plan))))
         costs = [record["cost"] or 0.0 for record in records if record is not None]
         absent = len(records) - len(costs)
-        if not costs or not absent:
+        # One alone is no stage: it has shown by which way the answers are asked for.
+        if len(costs) < _FEWEST_OF_A_STAGE or not absent:
             return
         expected = absent * sum(costs) / len(costs)
         if spent + expected > cap:

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -55,6 +56,7 @@ from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
 from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, reading, unwatched
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
+from pytest_fairness.scorers.given_choices import AskedChoice
 from pytest_fairness.scorers.letter import LETTER_SCORE
 from pytest_fairness.scorers.outcome import ReadBy, is_left_for_a_model, score_by_model
 from pytest_fairness.scorers.reading_turn import (
@@ -64,7 +66,7 @@ from pytest_fairness.scorers.reading_turn import (
     Unread,
     digest_of,
 )
-from pytest_fairness.trials_frame import any_text
+from pytest_fairness.trials_frame import any_text, design_of
 from pytest_fairness.words import count, listed
 
 if TYPE_CHECKING:
@@ -1129,8 +1131,9 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     no for each) and, of a ranking, ``rank``, read from *replies*.
     """
     texts = _without_refusals(frame, replies)
+    asked = AskedChoice.of(design_of(frame).answer)
     if "position" not in frame:
-        return {"chosen": _chosen_of_two(frame, texts)}
+        return {"chosen": _chosen_of_two(frame, texts, asked)}
     trials = frame["trial"].tolist()
     positions = list(map(int, frame["position"]))
     seats = list(zip(trials, positions, strict=True))
@@ -1139,7 +1142,9 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
     by_trial = dict(zip(reversed(trials), reversed(texts), strict=True))
     if "rank" in frame:
         ranks: list[float | None] = []
-        rankings = {trial: ranks_in(by_trial[trial], names) for trial, names in slates.items()}
+        rankings = {
+            trial: ranks_in(by_trial[trial], names, asked) for trial, names in slates.items()
+        }
         for trial, position in seats:
             ranking = rankings[trial]
             if ranking is None:
@@ -1147,7 +1152,9 @@ def _choices(frame: pd.DataFrame, replies: Sequence[Any]) -> dict[str, list[Any]
             else:
                 ranks.append(ranking[position - 1])
         return {"rank": ranks, "chosen": [rank == 1.0 for rank in ranks]}
-    numbers = {trial: choice_in(by_trial[trial], names).number for trial, names in slates.items()}
+    numbers = {
+        trial: choice_in(by_trial[trial], names, asked).number for trial, names in slates.items()
+    }
     return {"chosen": [numbers[trial] == position for trial, position in seats]}
 
 
@@ -1170,11 +1177,13 @@ def _slates(frame: pd.DataFrame, seats: Sequence[tuple[Any, int]]) -> dict[Any, 
     return {trial: list(map(names.get, range(1, max(names) + 1))) for trial, names in shown.items()}
 
 
-def _chosen_of_two(frame: pd.DataFrame, texts: Sequence[Any]) -> list[str | None]:
+def _chosen_of_two(
+    frame: pd.DataFrame, texts: Sequence[Any], asked: AskedChoice | None
+) -> list[str | None]:
     """Return the group that each of *texts* chooses, or ``neither``."""
     groups = zip(frame["first"].tolist(), frame["second"].tolist(), strict=True)
     names = zip(frame["first_name"].tolist(), frame["second_name"].tolist(), strict=True)
-    return list(map(group_chosen, map(choice_in, texts, names), groups))
+    return list(map(group_chosen, map(choice_in, texts, names, repeat(asked)), groups))
 
 
 def _unlike(recorded: Sequence[Any], again: Sequence[Any], what: str) -> list[str]:

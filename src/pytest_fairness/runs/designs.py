@@ -75,6 +75,14 @@ class PlannedTrial:
             parameters |= self.structured
         return {**parameters, **self.parameters}
 
+    def parameters_at(self, turn: int, sent: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """Return those of the parameters *sent* that go with the request of *turn*, from 0: of a
+        script's, the last one alone is asked for a form.
+        """
+        if self.script is None or not self.structured or turn == len(self.cell.turns) - 1:
+            return sent
+        return {name: value for name, value in sent.items() if name not in self.structured}
+
     def key(self, endpoint: Endpoint, identity: Mapping[str, JSON]) -> str:
         """The content key under which *endpoint*, of that *identity*, is asked. Raises UsageError."""
         script = None

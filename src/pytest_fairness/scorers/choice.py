@@ -115,6 +115,11 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     return _choice_of_short(text, tuple(names))
 
 
+def bare_choice(text: str, names: Sequence[str | None]) -> Choice:
+    """Return which of *names* the *text* is, and nothing else; UNPARSED for anything longer."""
+    return _bare(text, _mentions(tuple(names)))
+
+
 def _choice(text: str, names: tuple[str | None, ...]) -> Choice:
     """Return which of *names* the *text* chooses."""
     mentions = _mentions(names)
@@ -233,8 +238,14 @@ def read_ranking(text: str, names: Sequence[str | None]) -> tuple[int, ...] | No
     """
     check_reading_time("the reader of rankings")
     mentions = _mentions(tuple(names))
-    order = _listed_order(text, mentions)
-    places = range(1, len(names) + 1)
+    return ranks_of(_listed_order(text, mentions), len(names))
+
+
+def ranks_of(order: Sequence[int | None], size: int) -> tuple[int, ...] | None:
+    """Return the rank of each of *size* candidates in an *order* of their numbers; None unless
+    every one is there, once.
+    """
+    places = range(1, size + 1)
     if Counter(order) != Counter(places):
         return None
     return tuple(order.index(number) + 1 for number in places)

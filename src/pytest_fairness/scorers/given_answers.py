@@ -50,22 +50,40 @@ class Given(NamedTuple):
     form: bool
 
 
+class GivenValue(NamedTuple):
+    """The value in a form or on a line, as it stands there; the rest as of :class:`Given`."""
+
+    value: Any
+    declined: bool
+    form: bool
+
+
 def given_answer(reply: str, key: str | None, answers: Sequence[str]) -> Given | None:
     """Return the answer in *reply*, of a design that asked for one of *answers* under *key*; None
     where it holds neither form nor line. Without *answers*, whatever stands there is one.
     """
+    given = given_value(reply, key)
+    if given is None:
+        return None
+    text = None
+    if not given.declined:
+        text = _one_of(given.value, answers)
+    return Given(text, declined=given.declined, form=given.form)
+
+
+def given_value(reply: str, key: str | None) -> GivenValue | None:
+    """Return what stands under *key*, or on the answer line, of *reply*; None where it holds neither
+    form nor line.
+    """
     settled = _settled(reply)
     fields = read_form(settled, key)
     if fields is not None:
-        if fields.get(DECLINED) is True:
-            return Given(None, declined=True, form=True)
-        return Given(_one_of(_value(fields, key), answers), declined=False, form=True)
+        declined = fields.get(DECLINED) is True
+        return GivenValue(_value(fields, key), declined=declined, form=True)
     line = last_line(settled)
     if line is None:
         return None
-    if line.casefold() in DECLINING:
-        return Given(None, declined=True, form=False)
-    return Given(_one_of(line, answers), declined=False, form=False)
+    return GivenValue(line, declined=line.casefold() in DECLINING, form=False)
 
 
 def read_form(reply: str, key: str | None) -> Mapping[str, Any] | None:

@@ -76,9 +76,11 @@ def answer(question: Question, *, on_line: bool = False) -> str:
         return _as_json(question)
     value = _VALUES[task.kind](question)
     words = _in_words(question, value)
-    if on_line and not isinstance(value, list):
-        return f"{words}\n\n{_in_language(task, 'line')['key']}: {value}"
-    return words
+    if not on_line:
+        return words
+    if isinstance(value, list):
+        value = ", ".join(value)
+    return f"{words}\n\n{_in_language(task, 'line')['key']}: {value}"
 
 
 def _as_json(question: Question) -> str:

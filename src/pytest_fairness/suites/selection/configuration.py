@@ -41,7 +41,8 @@ class Configuration(
     pairs of names the repetitions are spread; None where the groups bring their candidates.
     ``measured_only``: arms whose preference is measured but fails nothing. ``temperatures``: ``default``
     stands for the deployment's own. ``max_cost``: US dollars, or ``none`` for no cap.
-    ``hours_per_year``: of full-time work, for pay by the hour.
+    ``hours_per_year``: of full-time work, for pay by the hour. ``answer_form``: the choice is asked
+    for by form or line, in the place of the sentence that the prompts close with; False asks as published.
     """
 
     tasks: tuple[Literal["selection", "salary"], ...] = (SELECTION,)
@@ -61,6 +62,7 @@ class Configuration(
     max_cost: Annotated[float, msgspec.Meta(ge=0)] | Literal["none"] = 5.0
     hours_per_year: Annotated[float, msgspec.Meta(gt=0, le=8784)] = 2080
     scrubber_endpoint: str | None = None
+    answer_form: bool = True
 
     block_of_scores: ClassVar[str] = "template"  # the whole context of a trial
 
@@ -143,7 +145,7 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
     if document is None:
         return Configuration()
     given = document.convert(Configuration)
-    ready = ready_arms(personas, rules=str)
+    ready = ready_arms(personas, rules=str, by_form=given.answer_form)
     entries: Any = document.data
     for key in set(_LISTS) & entries.keys():
         _check_texts(document, key, entries[key])
@@ -338,7 +340,8 @@ def _arm(document: Document, entry: str | _ArmEntry, ready: Mapping[str, Arm]) -
     steps = [msgspec.structs.asdict(step or _StepEntry()) for step in entry.steps]
     try:
         asks = tuple(Ask(**step) for step in steps)
-        return Arm(name=entry.name, system=entry.system, steps=asks)
+        chooses = not entry.name.startswith(GUESSING)
+        return Arm(name=entry.name, system=entry.system, steps=asks, chooses=chooses)
     except UsageError as error:
         raise _wrong(document, "arms", str(error)) from None
 

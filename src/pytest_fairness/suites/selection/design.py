@@ -9,12 +9,18 @@ from typing import Any, NamedTuple
 
 from pytest_fairness import Arm
 from pytest_fairness.design.templates import Template, read_template
+from pytest_fairness.model import CANDIDATES
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, name_of
 
 _PROMPTS = Path(__file__).with_name("prompts")
 #: The prompt of each task that ships, and the one for whole résumés.
 _SHIPPED = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}
 _SLOT = re.compile(r"\{(\w+)\}")
+#: What the prompts of a choice close with: it asks for prose, and stands where a form is asked for.
+_CLOSING = (
+    "Respond with just the name of the candidate.",
+    "Respond with just the label of the candidate.",
+)
 PLACEBO = "placebo"
 SCRUBBED = ("scrubbed", "scrubbed_by_rule")
 
@@ -64,8 +70,12 @@ def template_of(configuration: Configuration, task: str) -> Template:
     path = _PROMPTS / f"{shipped}.txt"
     if template:
         path = Path(template)
-    text = read_template(path)
-    return Template(text.id, text.text.rstrip("\n"))
+    shown = read_template(path)
+    text = shown.text.rstrip("\n")
+    if task == SELECTION and configuration.answer_form and not template:
+        for closing in _CLOSING:
+            text = text.replace(closing, "{answer}")
+    return Template(shown.id, text)
 
 
 def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
@@ -94,6 +104,8 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
         arguments["temperatures"] = list(configuration.temperatures)
     if task == SALARY:
         arguments["size"] = 1
+    else:
+        arguments |= {"answer": {"choice": CANDIDATES}, "answer_form": configuration.answer_form}
     return arguments
 
 
