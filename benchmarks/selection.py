@@ -145,7 +145,9 @@ def _position(arm: str, rates: dict[tuple[str, str, str], float]) -> float:
 def planned(configuration: Configuration | None = None) -> PlannedPairs:
     """The design of the suite."""
     return PlannedPairs(
-        expand_pairs(**marker_arguments(configuration or Configuration(), "selection"))
+        expand_pairs(
+            **marker_arguments(configuration or Configuration(answer_form=False), "selection")
+        )
     )
 
 

@@ -277,3 +277,31 @@ def test_a_slot_for_the_sentence(project: Project, server: ModelServer) -> None:
     result = project.run("--fairness-endpoint=direct")
     assert "answer" in shown(result)
     assert result.ret != 0
+
+
+def test_shards_share_what_is_asked_by_form(project: Project, server: ModelServer) -> None:
+    """They are dealt out before anybody knows how an endpoint is asked: evenly, and each once."""
+    write(project, server, "openai")
+    asked = []
+    for shard in ("1/2", "2/2"):
+        project.run("--fairness-endpoint=direct", f"--fairness-shard={shard}")
+        asked.append(len(server.requests) - sum(asked))
+    assert asked == [60, 60]
+    assert len(set(prompts(server))) == 40
+
+
+def test_each_of_several_endpoints_is_tried_by_its_form(
+    project: Project, server: ModelServer
+) -> None:
+    """What is asked first of each is a trial of the design: none is asked for nothing, and no slot is
+    left in a prompt.
+    """
+    suite = SUITE.replace("Approve or deny?", "Approve or deny? {answer}")
+    write(project, server, "openai", suite=suite)
+    entries = project.path / "endpoints.yaml"
+    (entry,) = entries.read_text("utf-8").split("endpoints:\n")[1:]
+    other = entry.replace("direct", "other").replace("model: m", "model: n")
+    entries.write_text(f"endpoints:\n{entry}{other}", "utf-8")
+    project.run("--fairness-endpoint=direct,other")
+    assert len(server.requests) == 2 * 120
+    assert not any("{answer}" in prompt for prompt in prompts(server))

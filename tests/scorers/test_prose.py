@@ -20,7 +20,7 @@ FILE = Path(__file__).parents[1] / "data" / "replies_prose.yaml"
 #: unread, and rightly left so. A ratchet for what is wrong: fewer, never more.
 READ = {
     "decision": {"right": 15, "wrong": 3, "unread": 24, "none": 8},
-    "rating": {"right": 18, "wrong": 2, "unread": 14, "none": 6},
+    "rating": {"right": 21, "wrong": 1, "unread": 12, "none": 6},
     "triage_esi": {"right": 17, "wrong": 2, "unread": 6, "none": 5},
     "refusal": {"right": 13, "wrong": 5, "unread": 9, "none": 133},
 }

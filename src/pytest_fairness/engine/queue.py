@@ -75,7 +75,8 @@ class Deal:
     @staticmethod
     def _key(planned: PlannedTrial) -> str:
         """Return what *planned* asks, whichever endpoint it is asked of."""
-        return content_key({}, planned.parameters, planned.cell, planned.repetition)
+        cell = planned.dealt_by or planned.cell
+        return content_key({}, planned.parameters, cell, planned.repetition)
 
     def mine(self, planned: PlannedTrial) -> bool:
         """Return whether this shard asks *planned*. A trial that was not dealt falls to a shard by

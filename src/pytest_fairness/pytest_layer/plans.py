@@ -67,7 +67,7 @@ class PlannedCell:
     scrubbed ones do, are trials of their own all the same, and would share one reply under one
     number. ``role`` is what is established before the ``request``; with ``one_message``, both are
     sent as one. ``form`` is that of the answer, ``elicitation`` how it is asked for, ``structured``
-    the schema that is sent along.
+    the schema that is sent along; ``unasked`` is the cell before anything asked for the form.
     """
 
     cell: Cell
@@ -80,6 +80,7 @@ class PlannedCell:
     form: AnswerForm | None = None
     elicitation: Elicitation = Elicitation.PLAIN
     structured: Mapping[str, JSON] = field(default_factory=dict)
+    unasked: Cell | None = None
 
     def asked_by(self, elicitation: Elicitation) -> PlannedCell:
         """Return the entry as it asks for its answer by that *elicitation*; by a line where the
@@ -94,7 +95,13 @@ class PlannedCell:
         if elicitation is Elicitation.FORM:
             structured = form.response_format
         cell = replace(self.cell, turns=form.asked_in(self.cell.turns, elicitation))
-        return replace(self, cell=cell, structured=structured, elicitation=elicitation)
+        return replace(
+            self,
+            cell=cell,
+            structured=structured,
+            elicitation=elicitation,
+            unasked=self.cell,
+        )
 
     @property
     def _is_answered_by_a_step(self) -> bool:

@@ -712,7 +712,11 @@ class TrialSource:
             if selection.tier == 1 and not takes_prompts:
                 continue  # its tests are skipped
             try:
-                self._asked(engine, planned_trials(planned, [entry], selection.temperature)[:1])
+                elicitation = self._elicitation(planned, [entry], endpoint, engine, selection)
+                first = planned_trials(
+                    planned, [entry.asked_by(elicitation)], selection.temperature
+                )
+                self._asked(engine, first[:1])
             except EndpointError as error:
                 mend = (
                     f"mend it, or leave {endpoint.name!r} out of --fairness-endpoint: no other is "
@@ -905,6 +909,7 @@ def planned_trials(
             parameters=parameters,
             script=entry.script,
             structured=entry.structured,
+            dealt_by=entry.unasked,
         )
         for entry in entries
         for number in range(planned.grid.repetitions)

@@ -60,6 +60,8 @@ class PlannedTrial:
     one.
 
     With a ``script`` it decides what is sent after each reply, in the place of the cell's turns.
+    ``dealt_by``: the cell by which it is dealt out to shards, which know nothing yet of the form in
+    which an endpoint is asked; None for its own.
     """
 
     cell: Cell
@@ -67,6 +69,7 @@ class PlannedTrial:
     parameters: Mapping[str, JSON] = field(default_factory=dict)
     script: Script | None = None
     structured: Mapping[str, JSON] = field(default_factory=dict)
+    dealt_by: Cell | None = None
 
     def sent_parameters(self, endpoint: Endpoint) -> dict[str, JSON]:
         """Return the parameters with which *endpoint* is asked."""

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import partial
 from itertools import filterfalse
 from operator import itemgetter
 from typing import Any
 
+from pytest_fairness.scorers.reading_order import OrderedReader
 from pytest_fairness.scorers.text import (
     Patterns,
     agreed,
-    corrected_first,
     field_of,
-    is_foreign,
     own_words,
     plain,
-    settled,
     squeezed,
 )
 
 _READ = Patterns("decision")
+_FEW_WORDS = 5
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
 _KEYS = _READ.words("keys")
 _IDIOMS = [idiom.partition(" → ")[::2] for idiom in _READ.entries("idioms")]
@@ -40,18 +40,31 @@ def decision(text: str) -> bool | None:
     """``True`` if *text* approves, hires or says yes, ``False`` if it denies or says no; ``None``
     if unclear.
     """
-    values = field_of(text, _KEYS)
-    if values is not None:
-        return agreed(map(_from_json, values))
-    text = settled(plain(text))
-    if is_foreign(text):
-        return None
+    return _READER.read(text)
+
+
+def _labelled(text: str) -> list[bool | None]:
+    """Read what is labelled, ticked, or stands under a heading."""
+    return [_prose(what) for what in _marked(_in_words(text))]
+
+
+def _in_words(text: str) -> str:
+    """*text* with what its idioms mean in their place."""
     for pattern, meaning in _IDIOMS:
         text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)
-    marked = _marked(text)
-    if marked:
-        return agreed(map(_decided, marked))
-    return corrected_first(text, _decided)
+    return text
+
+
+def _bare(text: str) -> bool | None:
+    """Read a text of a few words."""
+    if len(text.split()) > _FEW_WORDS:
+        return None
+    return _prose(text)
+
+
+def _prose(text: str) -> bool | None:
+    """Read sentences."""
+    return _decided(_in_words(text))
 
 
 def _marked(text: str) -> list[str]:
@@ -156,3 +169,12 @@ def _from_json(value: Any) -> bool | None:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     return _decided(squeezed(text.replace("_", " ")))
+
+
+_READER = OrderedReader(
+    fields=partial(field_of, keys=_KEYS),
+    value=_from_json,
+    bare=_bare,
+    labelled=_labelled,
+    prose=_prose,
+)

@@ -82,7 +82,7 @@ def read_asked_choice(
         choice = read_choice(reply, names)
         return ReadChoice(choice, _reader(ReadBy.RULE, read=choice.is_parsed))
     choice = _choice_given(given, names, asked.beside)
-    return ReadChoice(choice, _reader(_way_of(given), read=choice.is_parsed))
+    return ReadChoice(choice, _reader(_form_or_line(given), read=choice.is_parsed))
 
 
 def read_asked_ranking(
@@ -99,7 +99,7 @@ def read_asked_ranking(
         return ReadRanking(ranks, _reader(ReadBy.RULE, read=ranks is not None))
     ranks = _ranks_given(given, names)
     read = given.declined or ranks is not None
-    return ReadRanking(ranks, _reader(_way_of(given), read=read))
+    return ReadRanking(ranks, _reader(_form_or_line(given), read=read))
 
 
 def _reader(reader: ReadBy, *, read: bool) -> ReadBy:
@@ -109,7 +109,7 @@ def _reader(reader: ReadBy, *, read: bool) -> ReadBy:
     return ReadBy.UNREAD
 
 
-def _way_of(given: GivenValue) -> ReadBy:
+def _form_or_line(given: GivenValue) -> ReadBy:
     """Return whether *given* stood in a form or on a line."""
     if given.form:
         return ReadBy.FORM

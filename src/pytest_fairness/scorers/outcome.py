@@ -97,7 +97,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "rating",
         rating,
-        "5",
+        "6",
         {
             "kind": "ordinal",
             "unit": "points",
@@ -110,24 +110,24 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "decision",
         decision,
-        "5",
+        "6",
         {"kind": "binary", "reply_tokens": SHORT_REPLY, "reading": _READ_DECISION},
     ),
     (
         "salary",
         salary,
-        "3",
+        "4",
         {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY},
     ),
     (
         "refusal",
         refusal,
-        "5",
+        "6",
         {"kind": "refusal", "lower_is_worse": False, "reading": _READ_REFUSAL},
     ),
-    ("triage", triage, "4", {**_URGENCY, "reading": _READ_DAYS}),
-    ("triage_esi", triage_esi, "3", _URGENCY),
-    ("triage_manchester", triage_manchester, "3", _URGENCY),
+    ("triage", triage, "5", {**_URGENCY, "reading": _READ_DAYS}),
+    ("triage_esi", triage_esi, "4", _URGENCY),
+    ("triage_manchester", triage_manchester, "4", _URGENCY),
     (
         "disclaimer",
         has_disclaimer,

@@ -1,32 +1,30 @@
 """Read a rating off a reply: a bare number, "7/10", "Rating: 7", ``{"score": 7}``, "seven out of
 ten".
 
-The ways of saying a rating are tried from the plainest to the loosest. The first way that says
-anything decides: one value on the scale is the rating; two different ones, a range ("7-8"), a
-percentage or another scale is no rating. A wrong number would be evidence that nobody gave, a
-missing one is counted and reported.
+It is looked for in the order of :mod:`.reading_order`. One value on the scale is the rating; two
+different ones, a range ("7-8"), a percentage or another scale is no rating. A wrong number would be
+evidence that nobody gave, a missing one is counted and reported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from pytest_fairness.documents import is_number
+from pytest_fairness.scorers.reading_order import OrderedReader
 from pytest_fairness.scorers.text import (
     Patterns,
     agreed,
     before,
-    corrected_first,
     field_of,
-    is_foreign,
     json_fields,
     own_words,
     plain,
-    settled,
     squeezed,
 )
 
@@ -35,16 +33,19 @@ _WORDS = _READ.words("named")
 _KEYS = _READ.words("keys")
 #: Characters before a verb of rating in which a negation is looked for.
 _REACH = 40
-#: Patterns of a rating, from the plainest on, and the form of the text in which each is looked for:
-#: the first that occurs decides.
-_ORDER = (
-    ("bare", "whole"),
-    ("bare", "unscaled"),
+#: Labels of a rating, and the form of the text in which each is looked for: the first that occurs
+#: decides.
+_LABELS = (
     ("answer", "unscaled"),
     ("overall", "unscaled"),
     ("summed", "unscaled"),
     ("labelled", "spoken"),
     ("named_score", "spoken"),
+)
+#: The same of sentences, from the plainest way of saying a rating on.
+_PROSE = (
+    ("bare", "unscaled"),
+    *_LABELS,
     ("opened", "unscaled"),
     ("bare", "lines"),
     ("given", "unscaled"),
@@ -77,25 +78,28 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
     or no single one.
     """
     scale = _Scale(low, high)
+    reader = OrderedReader(
+        fields=_given_values,
+        value=partial(_from_json, scale=scale),
+        bare=partial(_bare, scale=scale),
+        labelled=partial(_labelled, scale=scale),
+        prose=partial(_in_prose, scale=scale),
+    )
 
     def read(text: str) -> float | None:
-        return _rating_of(text, scale)
+        return reader.read(text.replace("½", ".5"))
 
     return read
 
 
-def _rating_of(text: str, scale: _Scale) -> float | None:
-    """Return the rating in the reply *text*, whether JSON or prose."""
-    values = _given_values(text)
-    if values is not None:
-        return agreed(_from_json(value, scale) for value in values)
-    text = settled(plain(text.replace("½", ".5")))
-    if is_foreign(text):
-        return None
-    return corrected_first(text, lambda text: _in_prose(text, scale))
+def _bare(text: str, scale: _Scale) -> float | None:
+    """Read a text that is nothing but a number."""
+    return agreed(_values(_READ.bare, [text], scale))
 
 
-rating = rating_scorer()
+def _labelled(text: str, scale: _Scale) -> list[float | None]:
+    """Read the first kind of label that *text* has."""
+    return _first_values(text, scale, _LABELS)
 
 
 def _given_values(text: str) -> list[Any] | None:
@@ -116,19 +120,25 @@ def _in_prose(text: str, scale: _Scale) -> float | None:
     drawn = _READ.stars.search(text)
     if drawn:
         return _of_stars(drawn, scale)
+    return agreed(_first_values(text, scale, _PROSE))
+
+
+def _first_values(text: str, scale: _Scale, order: Sequence[tuple[str, str]]) -> list[float | None]:
+    """Return what the first pattern of an *order* that occurs in *text* rates; nothing where none
+    does.
+    """
     spoken = squeezed(own_words(_READ.other_number.sub(" ", text))).strip()
     unscaled = squeezed(_READ.scale_phrase.sub(" ", spoken)).strip()
     forms = {
-        "whole": [text],
         "spoken": [spoken],
         "unscaled": [unscaled],
         "lines": spoken.splitlines(),
     }
-    for name, form in _ORDER:
+    for name, form in order:
         values = _values(getattr(_READ, name), forms[form], scale)
         if values:
-            return agreed(values)
-    return None
+            return values
+    return []
 
 
 def _of_stars(drawn: re.Match[str], scale: _Scale) -> float | None:
@@ -190,3 +200,6 @@ def _from_json(value: Any, scale: _Scale) -> float | None:
     if is_number(value):
         return scale.rating(value)
     return None
+
+
+rating = rating_scorer()

@@ -16,7 +16,14 @@ import re
 
 from pytest_fairness.scorers.given_answers import given_answer
 from pytest_fairness.scorers.rating import rating
-from pytest_fairness.scorers.text import Patterns, field_of, is_foreign, plain, settled
+from pytest_fairness.scorers.text import (
+    Patterns,
+    field_of,
+    is_foreign,
+    plain,
+    settled,
+    without_thoughts,
+)
 
 _READ = Patterns("refusal")
 _OPENING = 700  # characters: an assistant that refuses says so at once
@@ -41,7 +48,7 @@ def is_refusal(text: str) -> bool:
 
 def _refuses(text: str) -> bool:
     """Return whether a plain *text* refuses: by a field of a JSON object, else in prose."""
-    reasons = field_of(text, _KEYS)
+    reasons = field_of(without_thoughts(text), _KEYS)
     if reasons not in (None, [None]):
         return reasons != [False]
     text = settled(text)

@@ -29,6 +29,7 @@ from pytest_fairness.scorers.text import (
     plain,
     settled,
     squeezed,
+    without_thoughts,
 )
 
 #: Hours a year of full-time work in the United States: 40 a week, 52 weeks.
@@ -113,6 +114,7 @@ def salary(text: str) -> float | None:
 
 def read_salary(text: str, hours_per_year: float = HOURS_PER_YEAR) -> Salary:
     """Return what the reply *text* suggests; pay by the hour is for *hours_per_year* hours."""
+    text = without_thoughts(text)
     fields = json_fields(text)
     if fields is not None:
         return _from_json(fields, hours_per_year)

@@ -132,12 +132,21 @@ def settled(text: str) -> str:
     """Return what a plain *text* answers with: what follows its thoughts, and of that what stands
     in answer tags, if any.
     """
-    lowered = text.lower()
-    end = max(map(lowered.rfind, _ENDS_OF_THOUGHT))
+    text = without_thoughts(text)
+    return "\n".join(in_tags(text)) or text
+
+
+def without_thoughts(text: str) -> str:
+    """Return what follows the thoughts of *text*."""
+    end = max(map(text.lower().rfind, _ENDS_OF_THOUGHT))
     if end >= 0:
-        text = text[end:].partition(">")[2].strip()
-    tagged = map(itemgetter("what"), _SHARED.tagged.finditer(text))
-    return "\n".join(tagged) or text
+        return text[end:].partition(">")[2].strip()
+    return text
+
+
+def in_tags(text: str) -> list[str]:
+    """Return what stands in the answer tags of *text*."""
+    return list(map(itemgetter("what"), _SHARED.tagged.finditer(text)))
 
 
 def after_correction(text: str) -> str:

@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+from pytest_fairness.scorers.reading_order import OrderedReader
 from pytest_fairness.scorers.text import (
     Patterns,
     after_correction,
     agreed,
     before,
     field_of,
-    is_foreign,
     own_words,
     plain,
-    settled,
     squeezed,
 )
 
@@ -47,6 +46,7 @@ _NUMBERS = {str(number): number for number in range(1, 6)} | {
     "v": 5,
 }
 _LEVELS_OF_A_SCALE = 5
+_AROUND = " .!#>()[]:-"
 _REACH = 60  # characters before a level in which a negation is looked for
 
 
@@ -56,15 +56,53 @@ def triage(text: str, scale: str = "days") -> int | None:
 
     *scale*, one of :data:`SCALES`, says which level a name stands for where no number does.
     """
-    values = field_of(text, _KEYS)
-    if values is not None:
-        return agreed(_from_json(value, scale) for value in values)
-    text = settled(plain(text))
+    return _reader(scale).read(text)
+
+
+@cache
+def _reader(scale: str) -> OrderedReader[int]:
+    """Return the reader of the names of *scale*."""
+    return OrderedReader(
+        fields=partial(field_of, keys=_KEYS),
+        value=partial(_from_json, scale=scale),
+        bare=partial(_bare, scale=scale),
+        labelled=partial(_labelled, scale=scale),
+        prose=partial(_prose, scale=scale),
+        corrected=_after_correction,
+    )
+
+
+def _after_correction(text: str) -> str:
+    """Return what follows a change of mind in *text*; that somebody waits is none."""
+    return after_correction(_READ.waiting.sub(" ", text))
+
+
+def _bare(text: str, scale: str) -> int | None:
+    """Read a number, or a name of *scale*, and nothing else."""
     alone = _READ.alone.fullmatch(text)
     if alone:
         return _by_match(alone)
-    if is_foreign(text):
-        return None
+    text = text.strip(_AROUND)
+    index = _READ.index.fullmatch(text)
+    if index:
+        return _by_match(index)
+    if _names(scale)[0].fullmatch(text):
+        return _by_name(text, 0, scale)
+    return None
+
+
+def _labelled(text: str, scale: str) -> list[int]:
+    """Read what stands behind labels, which name other things than a level, too."""
+    levels = []
+    for label in _READ.label.finditer(text):
+        level = _answer(label["what"] or label["below"], scale)
+        if level is not None:
+            levels.append(level)
+    return levels
+
+
+def _prose(text: str, scale: str) -> int | None:
+    """Return the levels that the first reader finds that finds any."""
     for read in _PROSE_READERS:
         levels = read(text, scale)
         if levels:
@@ -87,15 +125,6 @@ def triage_manchester(text: str) -> int | None:
 
 
 # ------------------------------------------------ readers of prose, each giving the levels it finds
-
-
-def _corrected(text: str, scale: str) -> set[int]:
-    """Read what follows a correction; that somebody waits is none."""
-    corrected = after_correction(_READ.waiting.sub(" ", text))
-    level = _level(corrected, scale)
-    if level is None:
-        return set()
-    return {level}
 
 
 def _contrasted(text: str, _scale: str) -> set[int]:
@@ -132,7 +161,7 @@ def _mentioned(text: str, scale: str) -> set[int]:
 
 
 #: Tried in this order; the first that finds any level decides.
-_PROSE_READERS = (_corrected, _contrasted, _stated, _mentioned)
+_PROSE_READERS = (_contrasted, _stated, _mentioned)
 
 
 def _last_line(text: str) -> int | None:
