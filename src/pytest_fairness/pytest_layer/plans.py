@@ -234,12 +234,15 @@ class PlannedGrid:
 
     def elicitation(self, tier: int, endpoint: Endpoint) -> Elicitation:
         """Return the way by which *endpoint* is asked for the answer at *tier*, unless it refuses:
-        tier 2 is conversation only, and has the sentence alone.
+        tier 2 is conversation only, and has the sentence alone, or strategies with forms of their
+        own.
         """
-        if self.grid.answer is None or not self.grid.asks_for_form or self.ladder is not None:
+        if self.grid.answer is None or not self.grid.asks_for_form:
             return Elicitation.PLAIN
         if tier == 1 and takes_structured_output(endpoint):
             return Elicitation.FORM
+        if tier != 1 and self.ladder is not None:
+            return Elicitation.PLAIN
         return Elicitation.LINE
 
     def eliciting(self, entry: PlannedCell, elicitation: Elicitation) -> PlannedCell:
