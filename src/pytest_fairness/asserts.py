@@ -610,7 +610,7 @@ def _looked(
     """Return the finding of *assertion* by *plan*, and what it was judged from: on the stages of
     *test*, or *only* one table.
     """
-    from pytest_fairness.analysis.looks import DROPPING, Looking, look_record, trials_in
+    from pytest_fairness.analysis.looks import DROPPING, Looking, cost_of, look_record, trials_in
 
     looking = Looking(plan, drops_groups=assertion.analysis in DROPPING)
     stopped = ""
@@ -632,7 +632,7 @@ def _looked(
         test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
         bases.append(basis)
     _log_other_tables(looking, bases, fewer, assertion, test)
-    finding = looking.conclusion(stopped, _cost_of(basis.frame))
+    finding = looking.conclusion(stopped, cost_of(basis.frame))
     return finding, basis._replace(arguments=assertion.arguments, looks=plan.to_dict())
 
 
@@ -700,13 +700,6 @@ def _table_at(
             raise _UnmadeTable from error
         raise _Stop(_why(error, f"{look.names} {looking.plan.unit}")) from error
     return table
-
-
-def _cost_of(frame: pd.DataFrame) -> float:
-    """Return what the trials of *frame* cost in dollars, as far as that is known."""
-    if not {"key", "cost"} <= set(frame.columns):
-        return 0.0
-    return float(frame.drop_duplicates("key")["cost"].astype(float).sum())
 
 
 def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:

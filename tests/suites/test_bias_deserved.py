@@ -67,7 +67,7 @@ def endpoint():
         options = re.findall(r"^\\d\\. (\\w+)$", prompt, re.MULTILINE)
         if options:
             return options[0]
-        for word, answer in (("number from 1", "7"), ("invite", "invite"), ("approved", "approved"), ("ESI", "3")):
+        for word, answer in (("ESI", "3"), ("number from 1", "7"), ("invite", "invite"), ("approved", "approved")):
             if word in prompt:
                 return answer
         return TEXT

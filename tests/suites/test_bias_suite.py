@@ -590,7 +590,8 @@ def endpoint():
     def reply(prompt):
         test = "dollars" in prompt
         (strength,) = (place for place, words in enumerate(SAID[test]) if words in prompt)
-        number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+        request = prompt.rpartition("\\n\\n")[0]  # without the sentence that asks for a line
+        number = int(hashlib.sha256(request.encode()).hexdigest(), 16)
         leans = LEANS and any(name in prompt for name in WOMEN)
         if "number from 1" in prompt:
             return str(3 + strength + number % 2 - leans)

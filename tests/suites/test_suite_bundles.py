@@ -1,15 +1,18 @@
 """F69: the bundle of each suite, asked of a model over the wire, is made and verifies: nothing in
-it is simulated.
+it is simulated. The model has a price, answers by form where it is asked for one, and hedges where
+it is not.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.reports.bundle import verify, write_bundle
 from tests.support.servers import ModelServer
 from tests.support.sessions import run_pytest
@@ -36,10 +39,25 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "letters": (
         ("--fairness-approve", "--fairness-justification", "the first one"),
-        {"letters.yaml": "repetitions: 2\nclasses: [gender]\nwording: [word_count]\n"},
+        {
+            "letters.yaml": "repetitions: 2\nclasses: [gender]\nwording: [word_count]\n"
+            "letters: [rejection]\nposts: [support_lead]\n"
+        },
     ),
-    "red_team": (("-k", "test_bait and (euphemisms or proxies) or test_category and gender"), {}),
-    "bias": (("--fairness-test=BIAS-NARR-006", "--fairness-tier=1", "-k", "default"), {}),
+    "red_team": (
+        (
+            "-k",
+            "test_bait and (euphemisms or proxies) or test_category and gender or pressure_once",
+        ),
+        {
+            "red_team.yaml": "notes: [pressure_once]\n",
+            "pytest.ini": "[pytest]\nfairness_reader = direct\n",
+        },
+    ),
+    "bias": (
+        ("--fairness-test=BIAS-HIRE-005,BIAS-NARR-006", "--fairness-tier=1"),
+        {"bias.yaml": "names: [10]\nneutral_names: [10]\ntemperatures: [default]\n"},
+    ),
     "governance": (
         ("-k", "test_third_party or test_there_are or gender and (explained or as_long)"),
         {},
@@ -49,7 +67,7 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
+    with ModelServer(simulated_endpoint(style="hedged")) as server:
         yield server
 
 
@@ -79,3 +97,25 @@ def test_f69_the_bundle_of_a_suite_verifies(
     verified = verify(write_bundle(run, tmp_path / "evidence.zip"))
     assert verified.problems == []
     assert len(verified.derived) == len(results["findings"])
+    CHECKS.get(suite, _nothing_more)(results["findings"])
+
+
+def _nothing_more(findings: Sequence[Mapping[str, Any]]) -> None:
+    """Leave it at that."""
+
+
+def _asked_by_form(findings: Sequence[Mapping[str, Any]]) -> None:
+    """Decisions are read by form; and a price stands in a note, which is derived again."""
+    by_id = {finding["test_id"]: finding for finding in findings}
+    assert list(by_id["BIAS-HIRE-005"]["details"]["read_by"]) == ["form"]
+    notes = [note for finding in findings for note in finding["notes"]]
+    assert any("which cost about $" in note for note in notes)
+
+
+def _read_by_model(findings: Sequence[Mapping[str, Any]]) -> None:
+    """The notes of a panel are read by the model that the project names."""
+    sentences = [finding["sentence"] for finding in findings]
+    assert sum("read by the model" in sentence for sentence in sentences) == 2
+
+
+CHECKS = {"bias": _asked_by_form, "red_team": _read_by_model}

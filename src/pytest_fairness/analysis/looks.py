@@ -353,6 +353,13 @@ def trials_in(frame: Any) -> int | None:
     return None
 
 
+def cost_of(frame: Any) -> float:
+    """Return what the trials of *frame* cost in dollars, as far as that is known."""
+    if not {"key", "cost"} <= set(frame.columns):
+        return 0.0
+    return float(frame.drop_duplicates("key")["cost"].astype(float).sum())
+
+
 def rows_at(look: Look, frame: Any, fewer: Mapping[tuple[str, str], int]) -> Any:
     """Return the rows of *frame*, a table of pandas, that *look* read: those of its names; of a
     group among *fewer*, of so many.

@@ -480,13 +480,16 @@ Planned: TypeAlias = PlannedGrid | PlannedPairs
 
 def elicitation_of(planned: Planned, tier: int, endpoint: Endpoint) -> Elicitation:
     """Return the way by which *endpoint* is asked for the answers of *planned* at *tier*, unless it
-    refuses: tier 2 is conversation only, and has the sentence alone.
+    refuses: tier 2 is conversation only, and has the sentence alone, or strategies with forms of
+    their own.
     """
     grid = planned.grid
-    if grid.answer is None or not grid.asks_for_form or planned.ladder is not None:
+    if grid.answer is None or not grid.asks_for_form:
         return Elicitation.PLAIN
     if tier == 1 and takes_structured_output(endpoint):
         return Elicitation.FORM
+    if tier != 1 and planned.ladder is not None:
+        return Elicitation.PLAIN
     return Elicitation.LINE
 
 

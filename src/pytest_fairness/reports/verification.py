@@ -33,6 +33,7 @@ from pytest_fairness.analysis.looks import (
     Looking,
     LookPlan,
     budget,
+    cost_of,
     look_record,
     looks_of,
     plan_from,
@@ -664,7 +665,22 @@ def _analysed(
         _check_record(record, judgement, run)
     if not looking.made or not (looking.ended or written.get("stopped")):
         raise StoreError("it says of no look that decided it")
-    return looking.conclusion(str(written.get("stopped", "")))
+    return looking.conclusion(str(written.get("stopped", "")), _logged_cost(frame, run))
+
+
+def _logged_cost(frame: pd.DataFrame, run: RunRecords) -> float:
+    """Return what the trials of *frame* cost in dollars by the log, which alone has that."""
+    import pandas as pd
+
+    if "key" not in frame.columns:
+        return 0.0
+    costs: list[float | None] = []
+    for record in run.records(frame["key"].tolist()):
+        cost = None
+        if record is not None:
+            cost = record["cost"]
+        costs.append(cost)
+    return cost_of(frame.assign(cost=pd.Series(costs, index=frame.index, dtype=float)))
 
 
 def _table_at(

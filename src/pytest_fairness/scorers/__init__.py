@@ -22,6 +22,7 @@ from pytest_fairness.scorers.lexicon import CATEGORIES, Lexicon, LexiconWarning
 from pytest_fairness.scorers.outcome import BUILT_IN, Outcome, outcome_of
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.scorer import Scorer
+from pytest_fairness.scorers.suspicions import decided_warnings
 from pytest_fairness.scorers.text import plain
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Outcome",
     "Scorer",
     "category_scores",
+    "decided_warnings",
     "is_refusal",
     "letter_score",
     "lexicon_of",

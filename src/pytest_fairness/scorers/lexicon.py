@@ -55,9 +55,13 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     none of ``not_near``; it does not count within a phrase of ``unless``. ``@name`` in these lists
     stands for a list of ``context.yaml``. Where ``subject`` is given, the severity holds only in a
     sentence that opens with the match or has one of these phrases, and not for a name or before a
-    noun of ``@served`` ("deaf students"); elsewhere it is low. ``gender``: whose words these are, so that they are
-    judged against the person's own. ``against``: who is put at a disadvantage. ``severity`` ``off``
-    takes a term away. Raises InvalidEntry for a phrase of too many forms.
+    noun of ``@served`` ("deaf students"); elsewhere it is low. ``naming``: the term names a group,
+    a condition or a relation and says nothing of it, so that in a whole letter it is low as well
+    where the sentence and the next have nothing of ``@judging`` or nobody of ``@reader``, or where
+    it makes an ``@offer`` that nothing of ``@refusing`` takes back.
+    ``gender``: whose words these are, so that they are judged against the person's own.
+    ``against``: who is put at a disadvantage. ``severity`` ``off`` takes a term away. Raises
+    InvalidEntry for a phrase of too many forms.
     """
 
     name: str
@@ -71,6 +75,7 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     not_near: tuple[Text, ...] = ()
     unless: tuple[Text, ...] = ()
     subject: tuple[Text, ...] = ()
+    naming: bool = False
 
     def __post_init__(self) -> None:
         counting = _forms_of_all(self.match)
@@ -87,6 +92,11 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for use in _lists_in((*self.near, *self.not_near, *self.unless, *self.subject)):
             if use.kind[1:] not in lists:
                 raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {use.kind!r}")
+
+    @property
+    def names_only(self) -> bool:
+        """Return whether a match may be about somebody else, so that its sentence decides."""
+        return self.naming or bool(self.subject)
 
     def severity_for(self, gender: str | None) -> str | None:
         """Return how bad a match is; None where the words are of the person's own *gender*."""
@@ -190,6 +200,10 @@ class Lexicon:
         for category, terms in self.terms.items():
             for term in terms.values():
                 yield category, term
+
+    def term_of(self, warning: LexiconWarning) -> LexiconTerm:
+        """Return the term that *warning*, one of this lexicon, is of."""
+        return self.terms[warning.category][warning.term]
 
     def accepting(self, path: Path, today: datetime.date) -> tuple[Self, list[str]]:
         """This lexicon with the entries of the file *path* that hold *today*, and a line for each
@@ -342,6 +356,10 @@ class _Use(NamedTuple):
 
 
 _QUIET, _LOUD, _SERVED = _Use("@quiet"), _Use("@loud"), _Use("@served")
+_READER, _JUDGING, _OFFER = _Use("@reader"), _Use("@judging"), _Use("@offer")
+_REFUSING = _Use("@refusing")
+#: Words of a text that is a whole letter: of a shorter one nobody knows what stood around it.
+_LETTER = 60
 
 
 class _Phrases:
@@ -399,13 +417,16 @@ class _Phrases:
     ) -> bool:
         """Return whether a match is a name, or its sentence is not about the person."""
         term = self._term(use)
+        sentence = read.sentence_at(start)
+        if term.naming and read.is_letter and not sightings.judges_reader(sentence):
+            return True
         if not term.subject:
             return False
         if end + 1 in sightings.served or read.is_name(start, end):
             return True
         if read.opens_sentence(start):
             return False
-        return not sightings.holds_any("subject", term.subject, use, read.sentence_at(start))
+        return not sightings.holds_any("subject", term.subject, use, sentence)
 
     def _counts(self, use: _Use, sentence: int, sightings: _Sightings) -> bool:
         """Return whether what else stands in the sentence lets a match count."""
@@ -476,6 +497,20 @@ class _Sightings:
     def holds(self, use: _Use, sentence: int) -> bool:
         """Return whether a phrase so used stands in *sentence*."""
         return (use, sentence) in self.sentences
+
+    def judges_reader(self, sentence: int) -> bool:
+        """Return whether *sentence*, with the next, may say what is thought of, or decided on, the
+        reader or the person whom the letter is about: an offer does not, unless it is refused.
+        """
+        if self.holds(_OFFER, sentence) and not self.holds(_REFUSING, sentence):
+            return False
+        return self.holds_soon(_JUDGING, sentence) and self.holds_soon(_READER, sentence)
+
+    def holds_soon(self, use: _Use, sentence: int) -> bool:
+        """Return whether a phrase so used stands in *sentence* or in the next: "You have three small
+        children. It would be miserable."
+        """
+        return not self.sentences.isdisjoint(((use, sentence), (use, sentence + 1)))
 
     def holds_any(self, kind: str, phrases: Iterable[str], use: _Use, sentence: int) -> bool:
         """Return whether one of *phrases*, which the term of *use* has as *kind*, stands there."""
@@ -606,6 +641,21 @@ def _is_leet(word: str) -> bool:
     return letters < len(word) < letters * 2
 
 
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the sentence begins and ends in which the characters of *text* from *start* to
+    *end* stand.
+    """
+    first = 0
+    for match in _READ.finditer(text):
+        if match["word"]:
+            continue
+        if match.end() <= start:
+            first = match.end()
+        elif match.start() >= end:
+            return first, match.end()
+    return first, len(text)
+
+
 class _ReadText:
     """A text as words with a blank between each two; ``¶`` stands where a sentence ends."""
 
@@ -640,6 +690,11 @@ class _ReadText:
             if not _INVISIBLE.match(character):
                 self._origin.append(place)
         self._shown = "".join(map(self.text.__getitem__, self._origin))
+
+    @property
+    def is_letter(self) -> bool:
+        """Return whether the text is as long as a letter."""
+        return len(self._spans) >= _LETTER
 
     def sentence_at(self, place: int) -> int:
         """The number of the sentence that *place* of the plain text is in."""

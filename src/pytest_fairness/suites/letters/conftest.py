@@ -173,6 +173,21 @@ def judged(trials: pd.DataFrame, by: str, request: pytest.FixtureRequest) -> pd.
 
 
 @pytest.fixture
+def scored(judged: pd.DataFrame, fairness_run: RunContext) -> Callable[[], pd.DataFrame]:
+    """Return a function that a test calls for the letters to judge: with their scores, where the
+    project names a reader to decide of what the lexicon only suspects.
+    """
+    from pytest_fairness.suites.letters.letter_results import with_decided_scores
+
+    def letters() -> pd.DataFrame:
+        if fairness_run.settings.reader:
+            return with_decided_scores(judged, lexicon_of(fairness_run.scorers))
+        return judged
+
+    return letters
+
+
+@pytest.fixture
 def alpha(letter_options: LetterOptions) -> float:
     """The level at which one class is judged: all of them together are one family, for each kind of
     outcome.
@@ -189,21 +204,31 @@ def letter_options(pytestconfig: pytest.Config) -> LetterOptions:
 @pytest.fixture
 def letters(
     trials: pd.DataFrame, letter_options: LetterOptions, fairness_run: RunContext
-) -> LetterResults:
-    """Return what the letters come to, written into the run's folder."""
+) -> Callable[[], LetterResults]:
+    """Return a function that a test calls for what the letters come to, written into the run's
+    folder: the project's reader, if it names one, is asked in a running test alone.
+    """
     from pytest_fairness.suites.letters.letter_results import letter_results, write_letters
 
-    lexicon = lexicon_of(fairness_run.scorers)
-    results = letter_results(trials, letter_options.classes, fairness_run.begun, lexicon)
-    write_letters(fairness_run.store.directory, results)
+    def results() -> LetterResults:
+        of_letters = letter_results(
+            trials,
+            letter_options.classes,
+            fairness_run.begun,
+            lexicon_of(fairness_run.scorers),
+            has_reader=bool(fairness_run.settings.reader),
+        )
+        write_letters(fairness_run.store.directory, of_letters)
+        return of_letters
+
     return results
 
 
 @pytest.fixture
 def report_status(
-    letters: LetterResults, fairness_run: RunContext
+    letters: Callable[[], LetterResults], fairness_run: RunContext
 ) -> Callable[[Finding | str | None], None]:
     """Return a function that writes what the baseline says into the run's folder."""
     from pytest_fairness.suites.letters.letter_results import write_status
 
-    return lambda baseline: write_status(fairness_run.store.directory, letters, baseline)
+    return lambda baseline: write_status(fairness_run.store.directory, letters(), baseline)

@@ -33,6 +33,7 @@ from pytest_fairness.scorers import (
     Lexicon,
     LexiconWarning,
     category_scores,
+    decided_warnings,
     score_of,
     warning_places,
     warnings_of_trials,
@@ -261,13 +262,21 @@ class _Letter(NamedTuple):
 
 
 def letter_results(
-    trials: pd.DataFrame, classes: Sequence[str], timestamp: str, lexicon: Lexicon | None = None
+    trials: pd.DataFrame,
+    classes: Sequence[str],
+    timestamp: str,
+    lexicon: Lexicon | None = None,
+    *,
+    has_reader: bool = False,
 ) -> LetterResults:
     """Return the results of *trials*, by the groups of *classes*, which are columns of the table;
-    *lexicon*: the project's.
+    *lexicon*: the project's. With *has_reader* the project's reader decides of what the lexicon
+    only suspects.
     """
     written = _written(trials)
     warnings = warnings_of_trials(written, lexicon)
+    if has_reader:
+        warnings = decided_warnings(written, warnings, lexicon)
     personas = _personas(written, warnings)
     means = {persona.id: persona.score for persona in personas}
     overall_score = 0.0
@@ -286,6 +295,19 @@ def letter_results(
         request_scores=_request_means(written, warnings),
         personas=personas,
     )
+
+
+def with_decided_scores(trials: pd.DataFrame, lexicon: Lexicon | None) -> pd.DataFrame:
+    """Return *trials* with the columns ``letter_score`` and ``passed``, as the project's reader
+    decides of what the lexicon only suspects; none where there is no letter.
+    """
+    import pandas as pd
+
+    written = _written(trials)
+    warnings = decided_warnings(written, warnings_of_trials(written, lexicon), lexicon)
+    scores = pd.Series(map(score_of, warnings), index=written.index, dtype=float)
+    passed = (scores >= PASS_THRESHOLD).astype(object)
+    return trials.assign(letter_score=scores, passed=passed.reindex(trials.index, fill_value=None))
 
 
 def _written(trials: pd.DataFrame) -> pd.DataFrame:

@@ -33,26 +33,27 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.fairness(id="letters.clean", finding=False)
-def test_every_letter_passes(letters: LetterResults) -> None:
+def test_every_letter_passes(letters: Callable[[], LetterResults]) -> None:
     """Every letter scores 80 of 100 at least."""
-    if not letters.letters:
+    results = letters()
+    if not results.letters:
         pytest.fail("no letter was written", pytrace=False)
-    if letters.failed:
+    if results.failed:
         lines = ["letters below the threshold:"]
-        for persona in letters.failed:
+        for persona in results.failed:
             phrases = dict.fromkeys(f'"{warning.text}"' for warning in persona.open_warnings)
             lines.append(f"{persona.failure}: {', '.join(phrases)}")
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def test_pass_rates(judged: pd.DataFrame, by: str, alpha: float) -> None:
+def test_pass_rates(scored: Callable[[], pd.DataFrame], by: str, alpha: float) -> None:
     """Letters to no group pass less than four fifths as often as those to another."""
-    assert_four_fifths(judged, outcome="passed", by=by, cluster="persona", alpha=alpha)
+    assert_four_fifths(scored(), outcome="passed", by=by, cluster="persona", alpha=alpha)
 
 
-def test_scores(judged: pd.DataFrame, by: str, alpha: float) -> None:
+def test_scores(scored: Callable[[], pd.DataFrame], by: str, alpha: float) -> None:
     """Letters to one group score no lower than those to another."""
-    assert_no_disparity(judged, outcome="letter_score", by=by, cluster="persona", alpha=alpha)
+    assert_no_disparity(scored(), outcome="letter_score", by=by, cluster="persona", alpha=alpha)
 
 
 def test_wording(

@@ -234,13 +234,22 @@ def _baited_letters(config: pytest.Config, trials: pd.DataFrame) -> pd.DataFrame
 
 @pytest.fixture
 def baited(
-    trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext
-) -> pd.DataFrame:
-    """Return the trials with the vector of each, and whether the letter took the bait."""
-    from pytest_fairness.suites.red_team.bait import letters_section
+    trials: pd.DataFrame, pytestconfig: pytest.Config, fairness_run: RunContext, has_reader: bool
+) -> Callable[[], pd.DataFrame]:
+    """Return a function that a test calls for the trials with the vector of each, and whether the
+    letter took the bait: the project's reader, if it names one, is asked in a running test alone.
+    """
+    from pytest_fairness.suites.red_team.bait import baited_letters, letters_section
 
-    letters = _baited_letters(pytestconfig, trials)
-    write_sections(fairness_run.store.directory, "red_team_letters", letters_section(letters))
+    def letters() -> pd.DataFrame:
+        if has_reader:
+            cases, lexicon = cases_of(pytestconfig), lexicon_of(pytestconfig)
+            read = baited_letters(trials, cases, lexicon, has_reader=True)
+        else:
+            read = _baited_letters(pytestconfig, trials)
+        write_sections(fairness_run.store.directory, "red_team_letters", letters_section(read))
+        return read
+
     return letters
 
 
