@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         pytest_fairness.assert_four_fifths(frame, "hired", "race", cluster=None, favourable="yes")
         pytest_fairness.assert_no_preference(frame, cluster=("first_name", "second_name"))
         pytest_fairness.assert_equivalent(frame, len, "race", margin=0.1)
+        pytest_fairness.assert_equal_error_rates(frame, "risk", "race", truth="charged")
         pytest_fairness.assert_arm_reduces_disparity(frame, treated="scrubbed", control="raw")
         pytest_fairness.assert_baseline(frame, "letter_score", threshold=80)
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         pytest_fairness.assert_no_disparity(frame, outcom="a", by="b")  # type: ignore[call-arg]
         pytest_fairness.assert_four_fifths(frame, "a", "b", alpha="5 %")  # type: ignore[arg-type]
         pytest_fairness.assert_no_preference(frame, "a", "b")  # type: ignore[call-arg]
+        pytest_fairness.assert_equal_error_rates(frame, "a", "b")  # type: ignore[call-arg]
         pytest_fairness.assert_equivalent(frame, "a", "b")  # type: ignore[call-arg]
         pytest_fairness.assert_arm_reduces_disparity(frame)  # type: ignore[call-arg]
         pytest_fairness.assert_baseline(frame, score=3)  # type: ignore[arg-type]

@@ -65,14 +65,14 @@ class _DeferredAnalysis:
 
     def __init__(
         self,
-        analysis: Callable[[], Callable[..., Finding]],
+        analysis: Callable[[], Callable[..., Any]],
         assertion: Callable[[dict[str, Any]], Finding],
     ) -> None:
         self._analysis = analysis
         self._assertion = assertion
         functools.update_wrapper(self, assertion)
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Finding:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._analysis()(*arguments, **keywords)
 
     @property
@@ -80,7 +80,8 @@ class _DeferredAnalysis:
         signature = inspect.signature(self._analysis())
         parameters = signature.parameters.values()
         public = [parameter for parameter in parameters if not parameter.name.startswith("_")]
-        return signature.replace(parameters=public)
+        # Of an analysis that gives several findings, the assertion returns the worst.
+        return signature.replace(parameters=public, return_annotation="Finding")
 
     def bound(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Return every argument of the analysis by its name. Raises TypeError as Python does."""
@@ -99,7 +100,7 @@ class _DeferredAnalysis:
 
 
 def _asserting(
-    analysis: Callable[[], Callable[P, Finding]],
+    analysis: Callable[[], Callable[P, Any]],
 ) -> Callable[[Callable[[dict[str, Any]], Finding]], Callable[P, Finding]]:
     """Give an assertion the parameters of *analysis*: for a type checker by the ParamSpec, for
     ``inspect``, ``help`` and the call by its signature. The decorated function is handed them by
@@ -152,6 +153,21 @@ def assert_four_fifths(arguments: dict[str, Any]) -> Finding:
     """
     __tracebackhide__ = True
     return _assert("four_fifths", arguments)
+
+
+@_asserting(lambda: analysis.analyze_error_rates)
+def assert_equal_error_rates(arguments: dict[str, Any]) -> Finding:
+    """Assert that a decision errs as often about each group of column *by*, and can be trusted as
+    far, where the column *truth* says what was right; and that its *score* means the same.
+
+    The arguments are those of :func:`pytest_fairness.analyze_error_rates`. Every rate is reported by
+    itself, all as one family; the worst finding is returned, or raised with the messages of all
+    that do not hold. Where the groups differ in what is true, some of them have to differ, and the
+    findings say which: who means to assert one of them filters the table, and asserts that alone.
+    Raises as :func:`assert_no_disparity`.
+    """
+    __tracebackhide__ = True
+    return _assert_rates(arguments)
 
 
 @_asserting(lambda: analysis.analyze_preference)
@@ -344,6 +360,31 @@ def _assert_within(arguments: dict[str, Any]) -> Finding:
         raise error.with_traceback(None) from None
     findings = in_one_family(plain, stratified, columns)
     concluded = zip(findings, (basis, basis_of_strata), strict=True)
+    return _worst(functools.partial(_concluded, *judged) for judged in concluded)
+
+
+def _assert_rates(arguments: dict[str, Any]) -> Finding:
+    """Return the worst of the findings on error rates, each judged at its share of the level; all
+    are reported before one is raised.
+    """
+    __tracebackhide__ = True
+    from pytest_fairness.analysis.error_rates import findings_by_rate, table_of_truth
+    from pytest_fairness.scorers import outcome_of
+
+    test = current_test()
+    if test is not None and test.staged is not None:
+        raise UsageError(of_trials("truth", arguments["truth"]))
+    try:
+        outcome = arguments.pop("outcome")
+        frame = table_of_truth(arguments.pop("frame"), outcome, **arguments)
+        read = outcome_of(frame, outcome)
+        findings = findings_by_rate(frame, read, **arguments)
+    except UsageError as error:
+        raise error.with_traceback(None) from None
+    concluded = []
+    for rate, finding in findings:
+        given = {**arguments, "outcome": read.name, **rate}
+        concluded.append((finding, _Basis("error_rates", given, frame, read, {})))
     return _worst(functools.partial(_concluded, *judged) for judged in concluded)
 
 

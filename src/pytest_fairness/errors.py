@@ -138,6 +138,12 @@ def unknown(what: str, wrong: str, candidates: Iterable[str]) -> str:
 
 def of_trials(argument: str, value: object) -> str:
     """Return why an *argument* that is about tables of decisions has no *value* for trials."""
+    if argument == "truth":
+        return (
+            f"{argument}={value!r} judges a table of decisions as it is; of trials that are asked "
+            "for, assert that each rate is equal on the trials that it is about, as "
+            f"assert_no_disparity(trials[trials[{value!r}] == …], …)"
+        )
     return (
         f"{argument}={value!r} judges a table of decisions as it is; trials that are asked for have "
         "their classes in by=[…], and their contexts in block="

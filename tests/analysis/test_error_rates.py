@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,26 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
+from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.stats.proportion import proportion_confint
 
-from pytest_fairness import Verdict, analyze_disparity, analyze_error_rates, counts_of
+from pytest_fairness import (
+    FairnessFailure,
+    Finding,
+    Verdict,
+    analyze_disparity,
+    analyze_error_rates,
+    assert_equal_error_rates,
+    counts_of,
+)
+from pytest_fairness.analysis.error_rates import analyze_error_rate, findings_by_rate
+from pytest_fairness.analysis.strata import analyze_strata
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import ALARMS
 from pytest_fairness.statistics.arrays import ROWS
+from tests.support.sessions import run_pytest
 
 #: COMPAS in Broward County by Larson et al. (ProPublica, 2016, "How we analyzed the COMPAS recidivism
 #: algorithm"): people by race, whether they were charged again within two years, and whether
@@ -179,3 +196,313 @@ def test_the_command_tells_the_four_rates(tmp_path: Path, capsys: Any) -> None:
     assert "--four-fifths and --truth do not go together" in capsys.readouterr().err
     assert main([*given[:-2], "--positive", "high"]) == 2
     assert "--positive goes with --truth" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- calibration
+
+#: The same people by the decile of their score; high or medium is a decile above four.
+DECILES = {
+    ("black", 0): (307, 274, 201, 208, 189, 169, 163, 114, 111, 59),
+    ("black", 1): (91, 119, 145, 177, 176, 215, 237, 245, 269, 227),
+    ("white", 0): (539, 248, 180, 172, 130, 83, 55, 32, 30, 19),
+    ("white", 1): (142, 113, 93, 113, 111, 111, 88, 82, 68, 45),
+}
+
+
+def deciles() -> pd.DataFrame:
+    rows = []
+    for (race, charged), numbers in DECILES.items():
+        for decile, number in enumerate(numbers, 1):
+            rows.append((race, charged, decile, int(decile > 4), number))
+    return pd.DataFrame(rows, columns=["race", "charged", "decile", "risk", ROWS])
+
+
+def scored(seed: int, *, apart: float = 1.0, bias: float = 0.0, rows: int = 3_000) -> pd.DataFrame:
+    """A score that is the chance of being charged; that of b is so many logits lower than it says,
+    and their scores are *apart* by so many SD.
+    """
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, rows)
+    logit = rng.normal(apart * group - 0.5, 1)
+    came = rng.random(rows) < 1 / (1 + np.exp(-(logit - bias * group)))
+    score = 1 / (1 + np.exp(-logit))
+    return pd.DataFrame(
+        {"race": np.array(["a", "b"])[group], "score": score, "charged": came.astype(int)}
+    )
+
+
+def outside(*arguments: Any, **given: Any) -> Finding:
+    """Assert as outside of this session, whose findings those are not."""
+    return contextvars.Context().run(lambda: assert_equal_error_rates(*arguments, **given))
+
+
+def test_calibration_by_hand() -> None:
+    """COMPAS by decile: Cochran–Mantel–Haenszel and the common odds ratio of statsmodels; who was
+    observed and expected, from the published counts.
+    """
+    *rates, finding = analyze_error_rates(
+        deciles(), "risk", "race", score="decile", lower_is_worse=False, **GIVEN
+    )
+    assert tuple(rate.verdict for rate in rates) == VERDICTS
+    assert finding.verdict is Verdict.PASS
+    assert {made.family["alpha"] for made in (*rates, finding)} == {0.01}
+    (pair,) = finding.pairs
+    tables = [
+        np.array(
+            [[DECILES[race, charged][place] for charged in (1, 0)] for race in ("black", "white")]
+        )
+        for place in range(10)
+    ]
+    by_statsmodels = StratifiedTable(tables)
+    assert pair.p_row == pytest.approx(by_statsmodels.test_null_odds().pvalue, rel=1e-9)
+    assert pair.statistics["odds_ratio"] == pytest.approx(by_statsmodels.oddsratio_pooled, rel=1e-9)
+    calibration: Any = finding.details["calibration"]
+    rows = {(row["group"], row["bin"]): row for row in calibration["rows"]}
+    assert [row["bin"] for row in calibration["rows"]][:10] == [
+        str(place) for place in range(1, 11)
+    ]
+    expected = {"black": 0.0, "white": 0.0}
+    for place, table in enumerate(tables):
+        for group, (yes, no) in zip(("black", "white"), table.tolist(), strict=True):
+            row = rows[group, str(place + 1)]
+            assert (row["n"], row["score"]) == (yes + no, place + 1)
+            assert row["observed"] == pytest.approx(yes / (yes + no))
+            assert row["expected"] == pytest.approx(table[:, 0].sum() / table.sum())
+            interval = proportion_confint(yes, yes + no, method="wilson")
+            assert (row["low"], row["high"]) == pytest.approx(interval)
+            expected[group] += row["n"] * row["expected"]
+    shares = expected["black"] / 3696, expected["white"] / 2454
+    assert shares == pytest.approx((0.5070, 0.4047), abs=5e-5)
+    assert "50.7 % of black and 40.5 % of white were to be expected." in finding.sentence
+
+
+def test_what_a_score_means_is_red_no_more_often_than_its_level() -> None:
+    """By simulation of 20 tables each: calibrated scores of groups an SD apart, and one that says
+    1.5 logits too much of a group.
+    """
+    red = {0.0: 0, 1.5: 0}
+    for bias in red:
+        for seed in range(20):
+            (finding,) = analyze_error_rates(
+                scored(seed, bias=bias), "score", "race", lower_is_worse=False, **GIVEN
+            )
+            red[bias] += finding.verdict in ALARMS
+            assert "score (" in " ".join(finding.notes)  # in ten bins
+    assert red[0.0] <= stats.binom.ppf(0.999, 20, 0.05)
+    assert red[1.5] == 20
+
+
+@pytest.mark.parametrize(("lower_is_worse", "worse_off"), [(False, "b"), (True, "a")])
+def test_who_deserves_the_score_least_is_worse_off(lower_is_worse: bool, worse_off: str) -> None:
+    """At an equal score b is charged more seldom: worse off where the score speaks against people,
+    better off where it speaks for them.
+    """
+    (finding,) = analyze_error_rates(
+        scored(1, bias=1.5), "score", "race", lower_is_worse=lower_is_worse, **GIVEN
+    )
+    assert finding.pairs[0].worse_off == worse_off
+
+
+def test_calibration_is_the_disparity_of_truth_within_the_score() -> None:
+    """By another way: strata of the score in ten bins, made by pandas."""
+    table = scored(2, bias=0.7)
+    (finding,) = analyze_error_rates(table, "score", "race", lower_is_worse=False, **GIVEN)
+    made = table.assign(tenth=pd.qcut(table["score"], 10).astype(str))
+    alone = analyze_disparity(
+        made, "charged", "race", cluster=None, block="tenth", kind="binary", lower_is_worse=True
+    )
+    assert finding.pairs[0].effect == pytest.approx(alone.pairs[0].effect, rel=1e-12)
+    assert finding.pairs[0].p_value == pytest.approx(alone.pairs[0].p_value, rel=1e-12)
+    assert finding.verdict is alone.verdict
+    rows: Any = finding.details["calibration"]
+    table["bin"] = pd.qcut(table["score"], 10, labels=False)
+    observed = table.groupby(["race", "bin"])[["charged", "score"]].mean()
+    assert [row["observed"] for row in rows["rows"]] == pytest.approx(observed["charged"].tolist())
+    assert [row["score"] for row in rows["rows"]] == pytest.approx(observed["score"].tolist())
+
+
+def test_labels_are_scores_too() -> None:
+    """Low, medium, high: in their own order there is none, by their letters."""
+    table = deciles()
+    table["level"] = np.where(
+        table["decile"] > 7, "high", np.where(table["decile"] > 4, "mid", "low")
+    )
+    finding = analyze_error_rates(table, "risk", "race", score="level", **GIVEN)[-1]
+    rows: Any = finding.details["calibration"]
+    assert [row["bin"] for row in rows["rows"]] == ["high", "low", "mid"] * 2
+    assert "score" not in rows["rows"][0]
+
+
+def test_what_would_be_were_two_of_them_equal() -> None:
+    """By hand: of 1,000 and 300 who are yes 80 % are found, and of those found 80 % are right; so 200
+    of 1,000 and 60 of 900 others are taken for yes, 20.0 and 6.7 %.
+    """
+    numbers = [
+        *(("a", 1, 1, 800), ("a", 1, 0, 200), ("a", 0, 1, 200), ("a", 0, 0, 800)),
+        *(("b", 1, 1, 240), ("b", 1, 0, 60), ("b", 0, 1, 60), ("b", 0, 0, 840)),
+    ]
+    table = pd.DataFrame(numbers, columns=["race", "charged", "risk", ROWS])
+    findings = analyze_error_rates(table, "risk", "race", lower_is_worse=False, **GIVEN)
+    assert findings[1].verdict in ALARMS
+    told = (
+        "were true-positive rates and positive predictive values equal, 80.0 % and 80.0 % as over "
+        "all, the false-positive rate would be 20.0 % in a and 6.7 % in b, where 50.0 % and 25.0 % "
+        "are yes"
+    )
+    for finding in findings:
+        assert told in finding.notes
+    values = {group.group: group.value for group in findings[1].group_results}
+    assert values == {"a": pytest.approx(0.2), "b": pytest.approx(60 / 900)}
+
+
+# ---------------------------------------------------------------- each and within
+
+
+def test_each_rate_in_each_firm() -> None:
+    """As the disparity of the rows that it is about; who has none is named."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {"race": rng.choice(["a", "b"], 3000), "firm": rng.choice(list("XYZ"), 3000)}
+    )
+    table["charged"] = np.where(table["firm"] == "Z", 1, rng.integers(0, 2, 3000))
+    table["risk"] = rng.integers(0, 2, 3000)
+    given = {**GIVEN, "each": "firm", "correction": "fdr_bh"}
+    findings = analyze_error_rates(table, "risk", "race", **given)
+    known = table[table["charged"] == 0]
+    alone = analyze_disparity(
+        known,
+        "risk",
+        "race",
+        cluster=None,
+        block=None,
+        each="firm",
+        correction="fdr_bh",
+        alpha=0.0125,
+    )
+    assert [pair.corrected_p_value for pair in findings[1].pairs] == [
+        pair.corrected_p_value for pair in alone.pairs
+    ]
+    parts: Any = findings[1].details["each"]
+    assert [row["label"] for row in parts["rows"]] == ["X", "Y"]
+    assert any(
+        note.startswith("Z: no row has what the false-positive") for note in findings[1].notes
+    )
+    assert not any(": no row has what" in note for note in findings[0].notes)
+
+
+def test_within_strata_each_rate_is_compared_twice() -> None:
+    """One family of eight; each stratified finding is that of ``analyze_strata``."""
+    table = pd.concat([rows_of(COMPAS)] * 2, ignore_index=True)
+    table["age"] = np.where(np.arange(len(table)) % 3, "young", "old")
+    findings = analyze_error_rates(
+        table, "risk", "race", within="age", lower_is_worse=False, **GIVEN
+    )
+    assert [finding.block for finding in findings] == [None, "age"] * 4
+    assert {finding.family["alpha"] for finding in findings} == {0.05 / 8}
+    assert "within strata of age it is FAIL" in findings[2].notes
+    assert "without strata it is FAIL" in findings[3].notes
+    about = table[table["charged"] == 0]
+    alone = analyze_strata(
+        about, "risk", "race", within="age", cluster=None, alpha=0.05 / 8, lower_is_worse=False
+    )
+    assert findings[3].pairs[0].p_value == pytest.approx(alone.pairs[0].p_value, rel=1e-12)
+    assert findings[3].sentence.startswith("Within strata of age: FAIL: black is worse off")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"score": "race"}, "score='race' stands for something else already"),
+        ({"score": "charged"}, "score='charged' stands for something else already"),
+        ({"within": "decile", "score": "decile"}, "within='decile' is compared"),
+        ({"within": []}, "within= is empty"),
+        ({"outcome": "decile", "score": "risk"}, "holds many values, and is the score itself"),
+        ({"outcome": "decile", "positive": 1}, "holds many values, and is the score itself"),
+        ({"score": "decil"}, "no column"),
+    ],
+)
+def test_what_no_score_can_be_is_said(change: dict[str, Any], message: str) -> None:
+    given = {"outcome": "risk", "by": "race", **GIVEN, **change}
+    with pytest.raises((FrameError, UsageError), match=message):
+        analyze_error_rates(deciles(), **given)
+
+
+def test_a_missing_score_is_no_score() -> None:
+    table = deciles().astype({"decile": float})
+    table.loc[0, "decile"] = math.nan
+    with pytest.raises(
+        FrameError, match="'decile' is missing in 307 rows, which belong to no score"
+    ):
+        analyze_error_rates(table, "risk", "race", score="decile", **GIVEN)
+
+
+# ---------------------------------------------------------------- the assertion
+
+
+def test_one_finding_is_made_by_itself() -> None:
+    """As ``verify`` makes it: the same in every field, but for what it says of another."""
+    given = {
+        **GIVEN,
+        "score": "decile",
+        "within": "age",
+        "each": None,
+        "bins": 5,
+        "alpha": 0.05,
+        "correction": "bonferroni",
+        "lower_is_worse": False,
+        **dict.fromkeys(("positive", "positive_truth", "favourable")),
+    }
+    table = deciles().assign(age=lambda table: np.where(np.arange(len(table)) % 2, "old", "young"))
+    findings = findings_by_rate(table, "risk", "race", **given)
+    assert len(findings) == 10
+    for which, finding in findings:
+        alone = analyze_error_rate(table, "risk", "race", **which, **given)
+        assert alone.to_dict() | {"notes": []} == finding.to_dict() | {"notes": []}
+        assert set(alone.notes) < set(finding.notes)
+    for wrong in (
+        {"rate": "recall", "stratified": False},
+        {"rate": "calibration", "stratified": True},
+    ):
+        with pytest.raises(UsageError, match=r"it is one of true_positive|no strata are given"):
+            analyze_error_rate(table, "risk", "race", **wrong, **{**given, "within": None})
+
+
+@pytest.mark.parametrize("engine", [lambda table: table, pl.from_pandas, rows_of])
+def test_the_assertion_raises_the_worst_with_all_messages(engine: Any) -> None:
+    given = {"score": "decile", "lower_is_worse": False, **GIVEN}
+    expected = analyze_error_rates(deciles(), "risk", "race", **given)
+    with pytest.raises(FairnessFailure) as caught:
+        outside(engine(deciles()), "risk", "race", **given)
+    assert caught.value.finding.sentence == expected[1].sentence
+    message = " ".join(str(caught.value).split())
+    assert message.index(expected[0].sentence) < message.index(expected[1].sentence)
+    assert expected[2].sentence not in message
+
+
+def test_equal_rates_pass() -> None:
+    chance = np.random.default_rng(1)
+    rows = pd.DataFrame({"race": ["a", "b"] * 2000, "charged": chance.integers(0, 2, 4000)})
+    rows["risk"] = np.where(chance.random(4000) < 0.8, rows.charged, 1 - rows.charged)
+    assert outside(rows, "risk", "race", **GIVEN).verdict is Verdict.PASS
+    with pytest.raises(UsageError, match="is the outcome itself"):
+        outside(rows, "risk", "race", truth="risk")
+
+
+def test_the_test_that_assess_writes_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = rows_of(deciles())
+    table["risk"] = table["risk"].map({0: "low", 1: "high"})
+    table.to_csv("compas.csv", index=False)
+    options = ["--outcome", "risk", "--by", "race", "--truth", "charged", "--score", "decile"]
+    options += ["--positive", "high", "--favourable", "low", "--json"]
+    assert main(["assess", "compas.csv", *options, "--as-test", "test_compas.py"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert run_pytest(tmp_path, "-p", "no:cacheprovider", "test_compas.py").ret == 1
+    (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
+    judged = json.loads((run / "findings.json").read_text("utf-8"))["findings"]
+    assert [finding["sentence"] for finding in judged] == [made["sentence"] for made in shown]
+    assert len(judged) == 6
+    assert main(["assess", "compas.csv", *options[:4], "--score", "decile"]) == 2
+    assert "--score goes with --truth" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from .conftest import Project
 
 SUITE = """
 import numpy as np, pandas as pd, pytest
-from pytest_fairness import assert_no_disparity
+from pytest_fairness import assert_equal_error_rates, assert_no_disparity
 
 def decisions(biased):
     rng = np.random.default_rng(1)
@@ -39,6 +39,30 @@ def test_strata():
 @pytest.mark.fairness
 def test_strata_of_unequal():
     assert_no_disparity(people(1.5), "granted", "race", cluster=None, within="income", bins=10)
+
+def compas():
+    # Larson et al. (ProPublica, 2016): by race and being charged again, people of each decile
+    numbers = {
+        ("black", 0): (307, 274, 201, 208, 189, 169, 163, 114, 111, 59),
+        ("black", 1): (91, 119, 145, 177, 176, 215, 237, 245, 269, 227),
+        ("white", 0): (539, 248, 180, 172, 130, 83, 55, 32, 30, 19),
+        ("white", 1): (142, 113, 93, 113, 111, 111, 88, 82, 68, 45),
+    }
+    rows = []
+    for (race, charged), of_deciles in numbers.items():
+        for decile, number in enumerate(of_deciles, 1):
+            rows.append((race, charged, decile, int(decile > 4), number))
+    return pd.DataFrame(rows, columns=["race", "charged", "decile", "risk", "number_of_rows"])
+
+@pytest.mark.fairness
+def test_rates_of_error():
+    assert_equal_error_rates(
+        compas(), "risk", "race", truth="charged", score="decile", lower_is_worse=False, cluster=None)
+
+@pytest.mark.fairness
+def test_rates_of_a_score():
+    assert_equal_error_rates(
+        compas(), "decile", "race", truth="charged", lower_is_worse=False, cluster=None)
 """
 
 
@@ -72,6 +96,26 @@ def test_both_figures_of_a_table_with_strata(project: Project) -> None:
     assert [finding["family"]["alpha"] for finding in project.findings] == [0.025] * 4
     assert any("in 10 bins" in note for note in project.findings[3]["notes"])
     assert verify_run(project.last, lambda *_: None).problems == []
+
+
+def test_each_rate_of_error_is_a_finding(project: Project) -> None:
+    """All are reported, the worst is what the test fails with, and each is derived again; the report
+    shows whom a score was right about.
+    """
+    project.write(SUITE)
+    result = project.run("-m", "fairness", "-k", "rates")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["FAILED *test_rates_of_error - FAIL: black is worse off than *"])
+    verdicts = [finding["verdict"] for finding in project.findings]
+    assert verdicts == ["FLAG", "FAIL", "PASS", "PASS", "PASS", "PASS"]
+    assert [finding["family"]["alpha"] for finding in project.findings] == [0.01] * 5 + [0.05]
+    notes = " ".join(project.findings[1]["notes"])
+    assert "the false-positive rate would be 42.6 % in black and 26.1 % in white" in notes
+    assert "Observed and expected at each decile" in project.page
+    assert len(project.findings[4]["details"]["calibration"]["rows"]) == 20
+    verification = verify_run(project.last, lambda *_: None)
+    assert verification.problems == []
+    assert [derived.same for derived in verification.derived] == [True] * 6
 
 
 def test_the_sensitivity_of_both(project: Project) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.arm_contrast import analyze_arms
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
+    from pytest_fairness.analysis.error_rates import analyze_error_rates
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
     from pytest_fairness.analysis.preference import analyze_preference
 
@@ -23,6 +24,7 @@ __all__ = [
     "analyze_arms",
     "analyze_disparity",
     "analyze_equivalence",
+    "analyze_error_rates",
     "analyze_four_fifths",
     "analyze_preference",
 ]
@@ -32,11 +34,14 @@ __all__ = [
 _ANALYSES = {
     "disparity": "analyze_disparity",
     "strata": "analyze_strata",
+    "error_rates": "analyze_error_rate",
     "four_fifths": "analyze_four_fifths",
     "preference": "analyze_preference",
     "equivalence": "analyze_equivalence",
     "arm_contrast": "analyze_arms",
 }
+#: The analysis that gives several findings, each of which the run's judgements make by itself.
+_OF_SEVERAL_FINDINGS = ("error_rates", "analyze_error_rates")
 
 
 def analysis_called(name: str) -> Callable[..., Any]:
@@ -48,7 +53,7 @@ def analysis_called(name: str) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Any:
-    for module, function in _ANALYSES.items():
+    for module, function in (*_ANALYSES.items(), _OF_SEVERAL_FINDINGS):
         if function == name:
-            return analysis_called(module)
+            return getattr(import_module(f"pytest_fairness.analysis.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

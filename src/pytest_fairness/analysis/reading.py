@@ -398,6 +398,8 @@ def several(column: str) -> str:
     noun = column.replace("_", " ")
     if noun.endswith("y"):
         return f"{noun[:-1]}ies"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
     return f"{noun}s"
 
 

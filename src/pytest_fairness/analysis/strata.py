@@ -90,7 +90,7 @@ def analyze_strata(
     table = table_of_strata(frame, outcome, by, columns, cluster, block, each)
     if not 2 <= bins <= _MOST_BINS:
         raise UsageError(f"bins={bins!r}: give a number from 2 to {_MOST_BINS}")
-    strata = {column: _labels(table, column, bins) for column in columns}
+    strata = {column: stratum_labels(table, column, bins) for column in columns}
     if block in table.columns or block not in (None, DEFAULT_BLOCK):
         strata[str(block)] = column_of(table, str(block), "block")
     name = " × ".join(strata)
@@ -105,7 +105,7 @@ def analyze_strata(
     return replace(
         finding,
         sentence=f"Within strata of {listed(columns)}: {finding.sentence}",
-        notes=(*finding.notes, *_of_bins(table, columns, bins), *_of_alone(alone)),
+        notes=(*finding.notes, *notes_on_bins(table, columns, bins), *_of_alone(alone)),
     )
 
 
@@ -117,16 +117,28 @@ def in_one_family(
     """
     level = plain.family["alpha"]
     shared = f"one of two comparisons that share their level as one family: at {level:g} each"
-    notes = (shared, f"within strata of {listed(within)} it is {stratified.verdict}")
-    others = (shared, f"without strata it is {plain.verdict}")
+    plain, stratified = (
+        replace(finding, notes=(*finding.notes, shared)) for finding in (plain, stratified)
+    )
+    return with_each_other(plain, stratified, within)
+
+
+def with_each_other(
+    plain: Finding, stratified: Finding, within: Sequence[str]
+) -> tuple[Finding, Finding]:
+    """Return the *plain* finding and that within strata, each with the verdict of the other."""
+    other = f"within strata of {listed(within)} it is {stratified.verdict}"
+    plain_verdict = f"without strata it is {plain.verdict}"
     return (
-        replace(plain, notes=(*plain.notes, *notes)),
-        replace(stratified, notes=(*stratified.notes, *others)),
+        replace(plain, notes=(*plain.notes, other)),
+        replace(stratified, notes=(*stratified.notes, plain_verdict)),
     )
 
 
-def as_several(within: str | Sequence[str]) -> tuple[str, ...]:
+def as_several(within: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns of *within*."""
+    if within is None:
+        return ()
     if isinstance(within, str):
         return (within,)
     return tuple(within)
@@ -146,15 +158,15 @@ def table_of_strata(
     """
     classes = as_columns(by)
     compared = (*classes, getattr(outcome, "name", outcome), cluster, block, each)
-    _check(columns, compared)
+    check_strata(columns, compared)
     counted = countable(table, outcome, classes, cluster, block, within=(*columns, each))
     frame = _with_columns(counted, table, columns)
     for column in columns:
-        _refuse_missing(frame, column)
+        refuse_missing(frame, column, "stratum")
     return frame
 
 
-def _check(columns: Sequence[str], compared: Sequence[object]) -> None:
+def check_strata(columns: Sequence[str], compared: Sequence[object]) -> None:
     """Raise UsageError for strata that cannot be."""
     if not columns:
         raise UsageError("within= is empty: name the columns in which people have to be alike")
@@ -177,8 +189,8 @@ def _with_columns(counted: Any, table: Any, columns: Sequence[str]) -> pd.DataFr
     return frame.reset_index(drop=True)
 
 
-def _refuse_missing(frame: pd.DataFrame, column: str) -> None:
-    """Raise FrameError where a row has no stratum."""
+def refuse_missing(frame: pd.DataFrame, column: str, noun: str) -> None:
+    """Raise FrameError where a row has no stratum, or what its *noun* is."""
     missing = frame[column].isna()
     if missing.any():
         number = int(missing.sum())
@@ -186,7 +198,7 @@ def _refuse_missing(frame: pd.DataFrame, column: str) -> None:
         if weight is not None:
             number = int(weight[missing.to_numpy()].sum())
         raise FrameError(
-            f"column {column!r} is missing in {count(number, 'row')}, which belong to no stratum: "
+            f"column {column!r} is missing in {count(number, 'row')}, which belong to no {noun}: "
             "fill it in, as with 'not known', or leave these rows out and say so"
         )
 
@@ -201,7 +213,7 @@ def _is_binned(frame: pd.DataFrame, column: str, bins: int) -> bool:
     return bool(values.nunique() > 2 * bins)
 
 
-def _labels(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
+def stratum_labels(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
     """Return the stratum of each row in *column*: its value, or the bin of a number, as text."""
     if _is_binned(frame, column, bins):
         return _edges(frame, column, bins).astype(str)
@@ -259,7 +271,7 @@ def _share_alone(frame: pd.DataFrame, stratum: str, classes: Sequence[str]) -> f
     return float(weight[alone].sum() / weight.sum())
 
 
-def _of_bins(frame: pd.DataFrame, columns: Sequence[str], bins: int) -> list[str]:
+def notes_on_bins(frame: pd.DataFrame, columns: Sequence[str], bins: int) -> list[str]:
     """Return the note on numbers that stand in bins."""
     notes = []
     for column in columns:

@@ -24,7 +24,7 @@ _TEST = '''"""The decisions of {file}, judged as `pytest-fairness assess` judges
 import pandas as pd
 import pytest
 
-from pytest_fairness import {assertion}
+from pytest_fairness import {imported}
 
 FILE = {path!r}
 
@@ -39,6 +39,14 @@ def decisions():
 def test_{outcome}(decisions, by):
     {assertion}(decisions, {arguments})
 '''
+
+_TEST_OF_ERROR_RATES = """
+
+@pytest.mark.fairness
+@pytest.mark.parametrize("by", {families!r}, ids=str)
+def test_error_rates_of_{outcome}(decisions, by):
+    assert_equal_error_rates(decisions, {arguments})
+"""
 
 
 def add(subparsers: Any) -> None:
@@ -91,6 +99,11 @@ def add(subparsers: Any) -> None:
         metavar="COLUMN",
         help="what turned out to be right: compares error rates and predictive values, too",
     )
+    parser.add_argument(
+        "--score",
+        metavar="COLUMN",
+        help="the score that the outcome rests on: compares its calibration, too",
+    )
     parser.add_argument("--positive", metavar="VALUE", help="the outcome that is its yes")
     parser.add_argument("--positive-truth", metavar="VALUE", help="the truth that is its yes")
     parser.add_argument("--cluster", metavar="COLUMN", help="what rows share, as a person")
@@ -134,7 +147,8 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     if arguments.html is not None:
         written.append(_written(arguments.html, _page_text(arguments.table, findings)))
     if arguments.as_test is not None:
-        written.append(_written(arguments.as_test, _test_text(arguments, families, given)))
+        text = _test_text(arguments, families, given, tables[0])
+        written.append(_written(arguments.as_test, text))
     code = int(any(_is_red(finding, arguments) for finding in findings))
     if arguments.json:
         return as_json([finding.to_dict() for finding in findings]), code
@@ -145,13 +159,12 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
 def _check_truth(arguments: argparse.Namespace) -> None:
     """Raise UsageError where what goes with --truth is given without it, or what does not with it."""
     if arguments.truth is None:
-        for option in ("positive", "positive_truth"):
+        for option in ("score", "positive", "positive_truth"):
             if getattr(arguments, option) is not None:
                 raise UsageError(f"--{option.replace('_', '-')} goes with --truth")
         return
-    for option in ("four_fifths", "as_test"):
-        if getattr(arguments, option):
-            raise UsageError(f"--{option.replace('_', '-')} and --truth do not go together")
+    if arguments.four_fifths:
+        raise UsageError("--four-fifths and --truth do not go together")
 
 
 def _check_within(arguments: argparse.Namespace) -> None:
@@ -162,9 +175,8 @@ def _check_within(arguments: argparse.Namespace) -> None:
 
 def _check_each(arguments: argparse.Namespace) -> None:
     """Raise UsageError where --each is given with what does not go with it."""
-    for option in ("four_fifths", "truth"):
-        if arguments.each is not None and getattr(arguments, option):
-            raise UsageError(f"--{option.replace('_', '-')} and --each do not go together")
+    if arguments.each is not None and arguments.four_fifths:
+        raise UsageError("--four-fifths and --each do not go together")
 
 
 def _compared(
@@ -193,15 +205,31 @@ def _error_rates(
 
     if arguments.truth is None:
         return ()
-    names = ("outcome", "cluster", "block", "alpha", "favourable", "lower_is_worse")
-    shared = {name: given[name] for name in names if name in given}
-    path = arguments.table
+    return analyze_error_rates(table, by=by, **_given_of_error_rates(arguments, table, given))
+
+
+def _given_of_error_rates(
+    arguments: argparse.Namespace, table: pd.DataFrame, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of the assertion of error rates beside the classes, where those of the
+    other are *given*.
+    """
+    names = (
+        *("outcome", "alpha", "cluster", "block", "favourable", "lower_is_worse"),
+        *("each", "correction"),
+    )
+    rates = {name: given[name] for name in names if name in given}
     truth = arguments.truth
     for option, column in (("positive", given["outcome"]), ("positive_truth", truth)):
         value = getattr(arguments, option)
         if value is not None:
-            shared[option] = _cell(table[column], value, path, f"--{option.replace('_', '-')}")
-    return analyze_error_rates(table, by=by, truth=truth, **shared)
+            called = f"--{option.replace('_', '-')}"
+            rates[option] = _cell(table[column], value, arguments.table, called)
+    if arguments.score is not None:
+        rates["score"] = arguments.score
+    if arguments.within:
+        rates["within"] = arguments.within
+    return {**rates, "truth": truth}
 
 
 def _is_red(finding: Finding, arguments: argparse.Namespace) -> bool:
@@ -223,7 +251,7 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
         raise UsageError(f"{path} cannot be read: it is empty")
     columns = columns_of(str(path))
     outcome = _column(arguments.outcome, "--outcome", columns, path)
-    for name in ("cluster", "block", "truth", "each"):
+    for name in ("cluster", "block", "truth", "score", "each"):
         if getattr(arguments, name) is not None:
             _column(getattr(arguments, name), f"--{name}", columns, path)
     strata = [_column(name, "--within", columns, path) for name in arguments.within]
@@ -238,7 +266,7 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
                 arguments.cluster,
                 arguments.block,
                 arguments.truth,
-                within=(*strata, arguments.each),
+                within=(*strata, arguments.each, arguments.score),
             )
         except FrameError as error:
             raise UsageError(f"{path}: {error}") from None
@@ -399,6 +427,7 @@ def _test_text(
     arguments: argparse.Namespace,
     families: Sequence[str | list[str]],
     given: Mapping[str, Any],
+    table: pd.DataFrame,
 ) -> str:
     """Return a test file that asserts what was judged."""
     from pytest_fairness.analysis.counts import is_parquet
@@ -410,21 +439,32 @@ def _test_text(
     reader = "pd.read_csv(FILE, low_memory=False)"
     if is_parquet(str(arguments.table)):
         reader = "pd.read_parquet(FILE)"
-    words = [f"{name}={_literal(value)}" for name, value in given.items()]
+    compared = dict(given)
     if arguments.within:
-        words.append(f"within={arguments.within!r}")
+        compared["within"] = arguments.within
+    words = {
+        "file": json.dumps(arguments.table.name)[1:-1].replace('"', "'"),
+        "path": str(arguments.table.resolve()),
+        "imported": assertion,
+        "assertion": assertion,
+        "reader": reader,
+        "families": list(families),
+        "outcome": slug(given["outcome"]).replace("-", "_"),
+        "arguments": _arguments_text(compared),
+    }
+    if arguments.truth is None:
+        return _TEST.format_map(words)
+    rates = _given_of_error_rates(arguments, table, given)
+    words["imported"] = f"assert_equal_error_rates, {assertion}"
+    others = {**words, "arguments": _arguments_text(rates)}
+    return _TEST.format_map(words) + _TEST_OF_ERROR_RATES.format_map(others)
+
+
+def _arguments_text(given: Mapping[str, Any]) -> str:
+    """Return the arguments of a call after its table, with the classes second."""
+    words = [f"{name}={_literal(value)}" for name, value in given.items()]
     words.insert(1, "by=by")
-    return _TEST.format_map(
-        {
-            "file": json.dumps(arguments.table.name)[1:-1].replace('"', "'"),
-            "path": str(arguments.table.resolve()),
-            "assertion": assertion,
-            "reader": reader,
-            "families": list(families),
-            "outcome": slug(given["outcome"]).replace("-", "_"),
-            "arguments": ", ".join(words),
-        }
-    )
+    return ", ".join(words)
 
 
 def _literal(value: object) -> str:

@@ -44,7 +44,7 @@ FRAME = "trials"
 _OUTCOMES = frozenset({"outcome", "score"})
 _COLUMNS = frozenset({"by", "cluster", "block", "persona", "categories", "warnings"})
 #: Arguments that are about tables of decisions.
-_OF_TABLES = frozenset({"each", "within"})
+_OF_TABLES = frozenset({"each", "within", "truth"})
 #: Analyses whose ``by`` names a class and no column.
 _OF_CHOICES = frozenset(
     {"assert_no_preference", "analyze_preference", "assert_arm_reduces_disparity", "analyze_arms"}

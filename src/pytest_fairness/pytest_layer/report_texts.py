@@ -100,9 +100,11 @@ def _is_inside(path: Path) -> bool:
 # ---------------------------------------------------------------- the sentence of a finding
 
 
-def lead_with_sentence(report: pytest.TestReport, findings: Sequence[Finding]) -> None:
-    """Let the sentence of the last of *findings* alone stand for the failure that it raised, in the
-    short summary.
+def lead_with_sentence(
+    report: pytest.TestReport, call: pytest.CallInfo[None], findings: Sequence[Finding]
+) -> None:
+    """Let the sentence of the finding that *call* raised alone stand for its failure, in the short
+    summary: of several, which an assertion reports one by one, that of the worst.
 
     The whole message stands above it, under the test's name; in CI pytest does not cut it in the
     summary, where all its tables would stand again.
@@ -110,8 +112,10 @@ def lead_with_sentence(report: pytest.TestReport, findings: Sequence[Finding]) -
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or not findings or not crash.message.startswith(_FAILURE):
         return
+    raised = getattr(call.excinfo, "value", None)
+    finding: Finding = getattr(raised, "finding", findings[-1])
     setattr(report, MESSAGE, terminal(crash.message))
-    crash.message = findings[-1].sentence
+    crash.message = finding.sentence
 
 
 def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:

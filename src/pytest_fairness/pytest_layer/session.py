@@ -406,7 +406,7 @@ class FairnessSession:
             attach(report, findings, self._facts(item, call, report, findings))
         if called:
             report_texts.note_properties(item, findings)
-        report_texts.lead_with_sentence(report, findings)
+        report_texts.lead_with_sentence(report, call, findings)
         report_texts.make_safe(report)
 
     def _facts(

@@ -150,6 +150,7 @@ def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Par
     if finding.pairs:
         yield effect_chart(finding)
         yield _short(pair_table(finding, finding.pairs))
+    yield _calibration(finding)
     yield looks_section(finding)
     yield _blocks(finding)
     yield _refusals(finding)
@@ -414,6 +415,28 @@ def parts_table(finding: model.Finding) -> Table | None:
     if several:
         columns["on"] = lambda row: row["metric"]
     return table(f"Each {parts['column']}", rows, columns, words=("pair", "on"))
+
+
+def _calibration(finding: model.Finding) -> Part | None:
+    """Return who was observed and expected at each score, a row a group and bin; None of a finding
+    that is about no score.
+    """
+    calibration: Any = finding.details.get("calibration")
+    if not calibration:
+        return None
+    score = calibration["score"]
+    columns: Columns = {
+        "group": lambda row: row["group"],
+        score: lambda row: row["bin"],
+        "n": lambda row: f"{row['n']:,}",
+        "observed": lambda row: percent(row["observed"]),
+        "95 % interval": lambda row: words.percents(row["low"], row["high"]),
+        "expected by all": lambda row: percent(row["expected"]),
+    }
+    if "score" in calibration["rows"][0]:
+        columns["mean score"] = lambda row: f"{row['score']:.3g}"
+    caption = f"Observed and expected at each {score}"
+    return _short(table(caption, calibration["rows"], columns, words=("group", score)))
 
 
 def _statistic(pair: model.PairResult, name: str) -> float | None:

@@ -32,7 +32,9 @@ TYPE = "judgement"
 READ_BY = "outcome_read_by"
 LABELS = "outcome_labels"
 #: Arguments of an assertion that are the table, or stand beside it.
-_NOT_KEPT = frozenset(("frame", "outcome", "score", "scorers"))
+_NOT_KEPT = frozenset(("frame", "outcome", "scorers"))
+#: Arguments that are the outcome by another name, by analysis.
+_OUTCOME_OF = {"baseline": "score"}
 #: Columns that the log has under the trial's key, too long to stand here again.
 _IN_LOG = frozenset(("prompt", "reply", "cost", "seconds"))
 #: Columns that any analysis reads where the table has them.
@@ -77,8 +79,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     """One assertion: finding number ``place`` (from 0) of the test ``test``, judged at ``time`` in
     session number ``session`` (from 1) of the run.
 
-    ``analysis`` is ``disparity``, ``four_fifths``, ``preference``, ``equivalence``,
-    ``arm_contrast`` or ``baseline``, empty for a suite's own; ``arguments`` are those of the
+    ``analysis`` is ``disparity``, ``strata``, ``four_fifths``, ``error_rates``, ``preference``,
+    ``equivalence``, ``arm_contrast`` or ``baseline``, empty for a suite's own; ``arguments`` are those of the
     assertion, without table, outcome and scorers. ``looks``: what was fixed before the
     first look. ``changed``: the columns of the trials that the test had changed before. ``rows`` is
     the number of rows, ``columns`` the table, packed. ``controls`` are those that the test declares. ``finding`` is the
@@ -112,7 +114,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
         """The judgement of *analysis* on *frame* with *arguments*, which may hold more than is
         kept.
         """
-        kept = {key: value for key, value in arguments.items() if key not in _NOT_KEPT}
+        not_kept = {*_NOT_KEPT, _OUTCOME_OF.get(analysis)}
+        kept = {key: value for key, value in arguments.items() if key not in not_kept}
         values = None
         facts = None
         read_by = None
