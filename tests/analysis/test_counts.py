@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from pytest_fairness.analysis import disparity, four_fifths
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import ROWS
+from tests.support.findings import unlike
 
 SIZE = 100_000
 
@@ -60,34 +61,6 @@ def tables(decisions: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) ->
         "several files": str(folder / "*.parquet"),
         "CSV": folder / "decisions.csv",
     }
-
-
-def figures(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Every figure and text of a finding, by its place."""
-    children: Any = ()
-    if isinstance(value, dict):
-        children = value.items()
-    elif isinstance(value, (list, tuple)):
-        children = enumerate(value)
-    else:
-        yield place, value
-    for name, child in children:
-        yield from figures(child, f"{place}/{name}")
-
-
-def unlike(first: Any, second: Any) -> list[tuple[str, Any, Any]]:
-    """The places where two findings differ by more than rounding."""
-    ones, others = (dict(figures(finding.to_dict())) for finding in (first, second))
-    assert ones.keys() == others.keys()
-    different = []
-    for place, value in ones.items():
-        other = others[place]
-        same = value == other
-        if isinstance(value, float) and isinstance(other, float):
-            same = math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
-        if not same:
-            different.append((place, value, other))
-    return different
 
 
 @pytest.mark.parametrize("analyze", [analyze_disparity, analyze_four_fifths])

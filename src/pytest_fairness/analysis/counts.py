@@ -4,6 +4,7 @@ outcome. One GROUP BY, made by the engine that holds the table.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from pytest_fairness.errors import FrameError, MissingExtra, UsageError, did_you
 from pytest_fairness.scorers.outcome import Outcome
 from pytest_fairness.statistics.arrays import (
     DEFAULT_BLOCK,
+    NAME_PARTS,
     ROWS,
     counted_rows,
     every_row,
@@ -73,9 +75,9 @@ def counts_of(
     """Return how often each combination of groups, cluster, block and outcome occurs in *table*.
 
     Args:
-        table: a table of pandas, polars (eager or lazy) or pyarrow, a DuckDB relation, or the path
-            of Parquet or CSV files, which may hold ``*``. A column ``number_of_rows`` says that it
-            is a table of counts already.
+        table: a table of pandas, polars (eager or lazy), pyarrow, Dask, Ibis or Spark, a DuckDB
+            relation, or the path of Parquet or CSV files, which may hold ``*``. A column
+            ``number_of_rows`` says that it is a table of counts already.
         outcome, by, cluster, block: columns, as for ``analyze_disparity``.
         within: columns of strata.
         truth: the column of what was right.
@@ -87,15 +89,9 @@ def counts_of(
     classes = _several(by)
     strata = _several(within)
     named = [*classes, outcome, cluster, block, *strata, truth]
-    wanted = [name for name in dict.fromkeys(named) if name is not None]
     source = _opened(table)
     columns = _columns(source)
-    for name in wanted:
-        if name not in columns:
-            mend = did_you_mean(name, columns)
-            raise FrameError(f"the table has no column {name!r}{mend}; it has {columns}")
-    keys = [*wanted, *(name for name in _READ if name in columns and name not in wanted)]
-    counted = _counted(source, keys, counts=ROWS in columns)
+    counted = _counted(source, _keys(columns, named), counts=ROWS in columns)
     if _is_csv(table) and _has_engine():
         counted = _typed(counted)
     if not len(counted):
@@ -109,6 +105,18 @@ def counts_of(
         within=strata,
         truth=truth,
     )
+
+
+def _keys(columns: Sequence[str], named: Sequence[str | None]) -> list[str]:
+    """Return the *named* columns, and those beside them that a comparison reads, of the *columns*
+    of a table. Raises FrameError for one that the table lacks.
+    """
+    wanted = [name for name in dict.fromkeys(named) if name is not None]
+    for name in wanted:
+        if name not in columns:
+            mend = did_you_mean(name, columns)
+            raise FrameError(f"the table has no column {name!r}{mend}; it has {columns}")
+    return [*wanted, *(name for name in _READ if name in columns and name not in wanted)]
 
 
 def sql_of(table: str, columns: Sequence[str]) -> str:
@@ -153,7 +161,8 @@ def countable(
     if trials or not isinstance(outcome, str) or outcome not in columns:
         return as_rows(table)
     if _has_many_values(source, outcome):
-        return as_rows(table)
+        keys = _keys(columns, (*_several(by), outcome, cluster, block, *strata, truth))
+        return _read(table, source, [*keys, *(name for name in NAME_PARTS if name in columns)])
     return counts_of(table, outcome, by, **given).table
 
 
@@ -181,10 +190,15 @@ def _whole(table: Any) -> pd.DataFrame:
     source = _opened(table)
     if isinstance(source, pd.DataFrame):
         return source
-    whole = _pandas(_native(source))
+    return _read(table, source, _columns(source))
+
+
+def _read(table: Any, source: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the *columns* of *source*, which is the *table* opened, as pandas has them."""
+    rows = _pandas(_native(source).select(*columns))
     if _is_csv(table):
-        return _typed(whole)
-    return whole
+        return _typed(rows)
+    return rows
 
 
 def _has_engine() -> bool:
@@ -285,8 +299,12 @@ def _columns(source: Any) -> list[str]:
 
 def _native(table: Any) -> Any:
     """Return *table* as narwhals has it. Raises FrameError for what is no table."""
+    narwhals = _narwhals()
     try:
-        return _narwhals().from_native(table)
+        with warnings.catch_warnings():
+            # Of a package that will take Dask's part over, and cannot be installed yet.
+            warnings.filterwarnings("ignore", "Dask support is moving out", FutureWarning)
+            return narwhals.from_native(table)
     except TypeError:
         raise FrameError(
             f"expected a pandas DataFrame with one row a trial, or a table of another engine, got "
