@@ -1,6 +1,6 @@
 """What it does to judge a class by one finding over its signals, and not by one finding a signal.
 
-    python benchmarks/pooled_classes.py [--audits 150] [--names 20] [--kind rating] [--groups 2]
+    python benchmarks/pooled_classes.py [--audits 150] [--names 20] [--kind rating] [--groups 2] [--built]
 
 One test of one class: neutral names stand in every group, each in five texts of each of three
 signals. An audit is judged
@@ -11,7 +11,9 @@ signals. An audit is judged
 - with signals as blocks: the same, but all texts of a signal are one block;
 - with alarms of signals: the pooled finding and, as alarms only, each signal, one family of four at
   .05 / 8;
-- with bounds on signals: the same, and no PASS where a signal's own effect is over .5.
+- with bounds on signals: the same, and no PASS where a signal's own effect is over .5;
+- as built: ``analyze_disparity(signals=..., correction="holm")`` at .05 / 8, which is alarms and bounds
+  with all pairs and signals as one family by Holm. ``--built`` measures this one alone.
 
 Printed for each system: the share of audits in which the class is PASS, in which it is red, and how
 many findings are undecided.
@@ -34,6 +36,7 @@ ITEMS, CLASSES = 20, 8
 NAME_SD, TEMPLATE_SD, SIGNAL_SD = 0.3, 0.7, 0.2
 BOUND = 0.5
 ALARMS = (Verdict.FAIL, Verdict.FLAG)
+BUILT = "as built"
 
 
 def audit(
@@ -89,15 +92,32 @@ def judged(frame: pd.DataFrame) -> dict[str, list[Verdict]]:
         "signals as blocks": [finding(frame, of_class, block="signal").verdict],
         "alarms of signals": [with_alarms],
         "bounds on signals": [bounded],
+        BUILT: [as_built(frame).verdict],
     }
 
 
-def measured(groups: int, names: int, gaps: Sequence[float], kind: str, audits: int) -> None:
+def as_built(frame: pd.DataFrame) -> Finding:
+    """The finding of the public function on *frame*."""
+    return analyze_disparity(
+        frame,
+        "outcome",
+        "class",
+        block="text",
+        signals="signal",
+        alpha=0.05 / CLASSES,
+        correction="holm",
+    )
+
+
+def measured(
+    groups: int, names: int, gaps: Sequence[float], kind: str, audits: int, *, built: bool
+) -> None:
     passed, red, undecided = Counter[str](), Counter[str](), Counter[str]()
     sizes: dict[str, int] = {}
     for seed in range(audits):
         frame = audit(np.random.default_rng(seed), groups, names, gaps, kind)
-        for way, verdicts in judged(frame).items():
+        ways = {BUILT: [as_built(frame).verdict]} if built else judged(frame)
+        for way, verdicts in ways.items():
             sizes[way] = len(verdicts)
             passed[way] += all(each is Verdict.PASS for each in verdicts)
             red[way] += any(each in ALARMS for each in verdicts)
@@ -118,9 +138,17 @@ def main() -> None:
     parser.add_argument("--names", type=int, default=20)
     parser.add_argument("--kind", choices=("rating", "decision"), default="rating")
     parser.add_argument("--groups", type=int, default=2)
+    parser.add_argument("--built", action="store_true")
     options = parser.parse_args()
     for gaps in ((0.0, 0.0, 0.0), (0.8, 0.0, 0.0), (0.5, 0.5, 0.5), (0.8, -0.8, 0.0)):
-        measured(options.groups, options.names, gaps, options.kind, options.audits)
+        measured(
+            options.groups,
+            options.names,
+            gaps,
+            options.kind,
+            options.audits,
+            built=options.built,
+        )
 
 
 if __name__ == "__main__":

@@ -270,6 +270,7 @@ class Reason(StrEnum):
     INCOMPLETE = "INCOMPLETE"  # trials were planned that never finished
     PRECISION = "PRECISION"  # the interval is too wide to decide
     TEMPLATE = "TEMPLATE"  # the groups agree on the whole, but in one template they may not
+    SIGNAL = "SIGNAL"  # the groups agree over all signals, but where one conveys them they may not
     SMALL_NUMBERS = (
         "SMALL_NUMBERS"  # four-fifths below .8, but chance alone brings that often enough
     )

@@ -51,6 +51,7 @@ from pytest_fairness.analysis.policy import (
     without_room,
     worse,
 )
+from pytest_fairness.analysis.pooled_signals import PooledSignals, bounded, signals_of
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Readers, labels_by
 from pytest_fairness.analysis.reading import (
@@ -115,6 +116,7 @@ def analyze_disparity(
     cluster: str | None = "name",
     block: str | None = "template",
     each: str | None = None,
+    signals: str | None = None,
     within: str | Sequence[str] | None = None,
     bins: int = BINS,
     kind: str = "auto",
@@ -147,6 +149,10 @@ def analyze_disparity(
         each: a column, as that of the firm: the groups are compared within each of its values by
             itself, all as one family. The finding has a pair, and in ``details["each"]`` a row, for
             each; ``correction="fdr_bh"`` bounds the share of false ones among those that differ.
+        signals: the column that says by which signal a row conveys its group, where a class has
+            several. A pair is compared over the signals that ask about both groups, a text of each
+            a block; each signal by itself can raise the alarm, in the same family, and keeps a pair
+            from passing where its effect is over .5. ``details["signals"]`` has a row for each.
         within, bins: columns in which people may legitimately differ, in strata of which the
             assertion compares a second time, as ``analyze_within`` does, and reports both; here
             that is ``analyze_within``.
@@ -178,6 +184,7 @@ def analyze_disparity(
         cluster=cluster,
         block=block,
         each=each,
+        signals=signals,
         kind=kind,
         alpha=alpha,
         correction=correction,
@@ -193,10 +200,10 @@ def analyze_disparity(
     )
     columns = as_columns(by)
     check_level(alpha, correction)
-    _check_one_question(outcome, each, (within, bins), _look)
+    _check_one_question(outcome, each, signals, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
     frame, reading = _read_table(
-        countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels),
+        countable(frame, outcome, columns, cluster, block, within=(each, signals), labels=labels),
         outcome,
         labels,
         kind=kind,
@@ -209,11 +216,20 @@ def analyze_disparity(
         raise UsageError(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
-    rule = Rule(alpha=alpha, correction=correction)
-    if _look is not None:
-        rule = Rule(alpha=_look.red, correction=correction, look=_look)
+    rule = _rule(alpha, correction, _look)
     parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
-    every = _grouped(parts, columns, cluster, block, seed, rule.confidence)
+    pooled = PooledSignals.of(frame, reading, signals, columns, block)
+    grouped = partial(
+        _grouped,
+        columns=columns,
+        cluster=cluster,
+        block=block,
+        seed=seed,
+        confidence=rule.confidence,
+    )
+    every = described = grouped(pooled.parts or parts)
+    if pooled.parts:
+        described = grouped([pooled.whole])
     rule = replace(
         rule,
         min_raw_diff=min_raw_diff,
@@ -234,26 +250,25 @@ def analyze_disparity(
         missing=reasons_by_group(home.part.frame, home.rows.design, home.rows.missing),
         turning=_turning(home.part.frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
+        signals=home.part.signals,
+        of_class=columns[0],
+        alarming=_alarming_signals(pairs, home, reading.name),
     )
+    beside = [pair for pair in here if pair.metric != reading.name]
     alarms = sorted(
-        (pair for pair in here if pair.alarm_only and pair.verdict in ALARMS),
+        (pair for pair in beside if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
     sentence = subject.sentence(verdict, reason, decider, alarms)
     results = PartResults.of(parts, columns, pairs, reading.name)
     sentence = results.sentence(verdict, decider, sentence)
     notes = [
-        *_notes(every, reading, rule, subject.missing),
+        *_notes(described, reading, rule, subject.missing),
         *_of_pairs(pairs, reading),
         *Readers.of(home.rows).notes(),
         *results.notes(rule),
     ]
-    groups: list[GroupResult] = []
-    omnibus: dict[str, JSON] = {}
-    for grouping in every:
-        groups += grouping.results[reading.name]
-        if grouping.metric.present.size >= 2:
-            omnibus[grouping.rows.by] = dict(grouping.metric.pairs.omnibus)
+    groups, omnibus = _groups_and_omnibus(described, reading.name)
     finding = finding_of(
         frame,
         assertion="no_disparity",
@@ -271,7 +286,7 @@ def analyze_disparity(
         ),
         notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
-        refusal_rates=dict(_refusal_rates(every, reading.name)),
+        refusal_rates=dict(_refusal_rates(described, reading.name)),
         family=family.facts(pairs),
         **every[0].rows.facts,
         details={
@@ -283,9 +298,10 @@ def analyze_disparity(
             "min_raw_ratio": min_raw_ratio,
             "room": room,
             **results.facts(),
-            **labels_by(Readers.of(grouping.rows) for grouping in every),
+            **pooled.facts(pairs, reading.name),
+            **labels_by(Readers.of(grouping.rows) for grouping in described),
             "omnibus": omnibus,
-            **_rates(every),
+            **_rates(described),
             **_by_block(blocks),
         },
     )
@@ -326,9 +342,44 @@ def _grouped(
 def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
     """Return the grouping that *decider* is of, the first without one."""
     for grouping in every:
-        if decider is not None and grouping.rows.by == decider.statistics["by"]:
+        if decider is None or not grouping.part.holds(decider):
+            continue
+        if grouping.rows.by == decider.statistics["by"]:
             return grouping
     return every[0]
+
+
+def _rule(alpha: float, correction: str, look: Look | None) -> Rule:
+    """Return the rule of a table, or of a *look* at its own level."""
+    if look is None:
+        return Rule(alpha=alpha, correction=correction)
+    return Rule(alpha=look.red, correction=correction, look=look)
+
+
+def _groups_and_omnibus(
+    described: Sequence[_Grouping], outcome: str
+) -> tuple[list[GroupResult], dict[str, JSON]]:
+    """Return the results of all groups on *outcome*, and the tests of all of them together."""
+    groups: list[GroupResult] = []
+    omnibus: dict[str, JSON] = {}
+    for grouping in described:
+        groups += grouping.results[outcome]
+        if grouping.metric.pairs.omnibus:
+            omnibus[grouping.rows.by] = dict(grouping.metric.pairs.omnibus)
+    return groups, omnibus
+
+
+def _alarming_signals(
+    pairs: Sequence[PairResult], home: _Grouping, outcome: str
+) -> tuple[str, ...]:
+    """Return the signals that raise the alarm on *outcome* by themselves, but for that of *home*."""
+    signals: list[str] = []
+    for pair in pairs:
+        if pair.alarm_only and pair.verdict in ALARMS and pair.metric == outcome:
+            signals += signals_of(pair)
+    if home.part.alarm_only:
+        signals = [label for label in signals if label not in home.part.signals]
+    return tuple(dict.fromkeys(signals))
 
 
 def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -342,7 +393,11 @@ def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _check_one_question(
-    outcome: object, each: object, strata: tuple[object, int], look: Look | None
+    outcome: object,
+    each: object,
+    signals: object,
+    strata: tuple[object, int],
+    look: Look | None,
 ) -> None:
     """Raise UsageError for several outcomes, for strata beside the plain figure, and for parts of
     trials that are asked in looks.
@@ -354,6 +409,11 @@ def _check_one_question(
         )
     if each is not None and look is not None:
         raise UsageError(of_trials("each", each))
+    if each is not None and signals is not None:
+        raise UsageError(
+            f"each={each!r} and signals={signals!r}: a table is judged in parts, or pooled over "
+            "signals"
+        )
     within, bins = strata
     if within is not None:
         raise UsageError(f"within={within!r}: analyze_within gives both findings")
@@ -462,7 +522,7 @@ class _Grouping:
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
             categories=reading.values.categories,
-            alarm_only=False,
+            alarm_only=part.alarm_only,
         )
         of_refusals = REFUSAL
         if reading.name == REFUSAL:
@@ -473,7 +533,9 @@ class _Grouping:
             *alarm_members(refused_first, FIRST_REFUSAL, rows.by),
             *without,
         )
-        members = tuple(replace(member, part=part.place) for member in members)
+        members = tuple(
+            replace(member, part=part.place, signals=part.signals) for member in members
+        )
         refusing = kind is OutcomeKind.REFUSAL
         refused = design.refused
         if refusing:
@@ -507,21 +569,34 @@ def _judge(
     in :func:`analyze_disparity`."""
     judged = family.judge()
     blocks: list[dict[str, Any]] = []
+    outcomes: list[tuple[Part, Judged]] = []
+    pooled = sum(not grouping.part.alarm_only for grouping in every)
+    share = 1 / max(family.rule.parts, 1)
+    if every[0].part.signals:
+        share = 1 / pooled
     place = 0
     for grouping in every:
         if grouping.refusals is not None:
             unlike = unequal_refusals(grouping.refusals.pairs, judged[place + 1].decisions)
             if bool(unlike.any()):
                 judged[place] = _with_refusals(family, place, grouping.rows, judged[place], unlike)
-        blocks += _with_templates(grouping, judged[place], family.rule)
-        still, live = grouping.still
-        if room and 3 * (live - still) < live:
-            decisions = judged[place].decisions
-            for at, decision in enumerate(decisions):
-                decisions[at] = without_room(decision, still, live, family.rule)
-        keep_green(judged[place], family.rule.look)
+        outcomes.append((grouping.part, judged[place]))
+        if not grouping.part.alarm_only:
+            blocks += _with_templates(grouping, judged[place], family.rule, share)
+            if room:
+                _leave_room(grouping, judged[place], family.rule)
+            keep_green(judged[place], family.rule.look)
         place += len(grouping.members)
+    bounded(outcomes)
     return family.results(judged), blocks
+
+
+def _leave_room(grouping: _Grouping, judged: Judged, rule: Rule) -> None:
+    """Let no pair pass where the answers to fewer than a third of the blocks vary."""
+    still, live = grouping.still
+    if 3 * (live - still) < live:
+        for at, decision in enumerate(judged.decisions):
+            judged.decisions[at] = without_room(decision, still, live, rule)
 
 
 def _check_intervals(pairs: Sequence[PairResult]) -> None:
@@ -590,13 +665,15 @@ def _with_refusals(
     return Judged(judged.member, table, final, (worst, ranks))
 
 
-def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dict[str, Any]]:
+def _with_templates(
+    grouping: _Grouping, judged: Judged, rule: Rule, share: float
+) -> list[dict[str, Any]]:
     """Each block by itself; the decisions change where one of several raises the alarm, or keeps a
     pair from passing.
 
     p within the block, Holm over blocks × pairs at a fifth of alpha, and an effect above the
-    margin: alarm; of a table in parts each has its share of that level. The same without the
-    correction over pairs: doubt, which turns a PASS into INCONCLUSIVE(TEMPLATE).
+    margin: alarm; of a table in several parts each has its *share* of that level. The same without
+    the correction over pairs: doubt, which turns a PASS into INCONCLUSIVE(TEMPLATE).
     """
     table = judged.table
     layout = grouping.metric.layout
@@ -605,7 +682,7 @@ def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dic
         return []
     # A doubt turns no test red, so a look need not divide its level: see docs/decisions/0204.
     doubt_level = rule.alpha * TEMPLATE_ALPHA
-    level = doubt_level / max(rule.parts, 1)
+    level = doubt_level * share
     if rule.look is not None:
         doubt_level = ALPHA * TEMPLATE_ALPHA
     names = grouping.rows.design.block_labels

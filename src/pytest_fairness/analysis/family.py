@@ -62,7 +62,8 @@ class Member:
     each pair of a table beside the verdict, by default all that the tests report, and ``mde`` the
     smallest effect that each finds; ``spec_tests`` is the number of tests by the literal
     specification, by default the pairs. ``part`` is the place of the part of the table that is
-    compared, where it is compared in parts.
+    compared, where it is compared in parts. ``signals`` are those that convey the groups, where the
+    table says so.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Member:
     mde: Floats | None = None
     spec_tests: int | None = None
     part: int = 0
+    signals: tuple[str, ...] = ()
 
     def direction(self, table: PairTable) -> Floats:
         if self.by_rank:
@@ -479,6 +481,8 @@ def _statistics(member: Member, table: PairTable, confidence: float) -> list[dic
     for name, counts in (("trials", table.trials), ("clusters", table.clusters)):
         for column, group in enumerate(("1", "2")):
             statistics[f"{name}_{group}"] = counts[:, column].astype(int).tolist()
+    if member.signals:
+        statistics = {"signals": [list(member.signals)] * table.first.size, **statistics}
     statistics = {"by": [member.by] * table.first.size, **statistics}
     reports = [
         dict(zip(statistics, pair, strict=True)) for pair in zip(*statistics.values(), strict=True)

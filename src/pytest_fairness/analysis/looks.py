@@ -58,6 +58,7 @@ NAMES = "names a group"
 _HALVINGS = 20
 #: What a pair says of the names that would decide it.
 _NEEDED = re.compile(r"about ([\d,]+) names a group if")
+_DOUBTS = (Reason.TEMPLATE, Reason.SIGNAL)
 DROPPING = ("disparity",)
 """Analyses of which a group is asked no more once all its pairs are settled."""
 #: A pair that an earlier look found green: class, metric and the two groups.
@@ -99,9 +100,9 @@ class Look:
 
     def after(self, finding: Finding) -> Settled:
         """Return what is settled once this look has come to *finding*: what it found green, and what
-        was before and no template puts in doubt.
+        was before and no template or signal puts in doubt.
         """
-        doubtful = {key_of(pair) for pair in finding.pairs if pair.reason is Reason.TEMPLATE}
+        doubtful = {key_of(pair) for pair in finding.pairs if pair.reason in _DOUBTS}
         green = {
             key_of(pair)
             for pair in finding.pairs

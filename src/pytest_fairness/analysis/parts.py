@@ -6,7 +6,7 @@ See ``docs/decisions/0219-one-family-over-many-firms.md``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Membership, code, counted_rows
+from pytest_fairness.statistics.arrays import Bools, Membership, code, counted_rows
 from pytest_fairness.words import agreeing, confidence, count, enumerated
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ _FIGURES = ("effect", "effect_low", "effect_high", "difference")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """The rows of a table in which the column ``each`` has the value ``label``, and their outcome;
-    a table as a whole has neither.
+    a table as a whole has neither. ``signals`` are those that convey the groups in these rows,
+    ``compared`` the pairs of groups, None where that is every pair; ``alarm_only``: one signal by
+    itself, beside all of them.
     """
 
     frame: pd.DataFrame
@@ -46,9 +48,16 @@ class Part:
     each: str = ""
     label: str = ""
     place: int = 0
+    signals: tuple[str, ...] = ()
+    compared: frozenset[tuple[str, str]] | None = None
+    alarm_only: bool = False
 
     def called(self, by: str) -> str:
-        """Return what the groups of *by* are called here: ``race in firm Acme``."""
+        """Return what the groups of *by* are called here: ``race in firm Acme``, ``age by
+        graduation year``.
+        """
+        if self.alarm_only:
+            return f"{by} by {self.signals[0].replace('_', ' ')}"
         if not self.each:
             return by
         return f"{by} in {self.each.replace('_', ' ')} {self.label}"
@@ -67,7 +76,19 @@ class Part:
         """
         if self.each:
             columns = tuple(by for by in columns if self.frame[by].nunique() > 1)
-        yield from groupings(self.frame, columns, cluster, block)
+        for by, design in groupings(self.frame, columns, cluster, block):
+            yield by, replace(design, compared=self._compared(design.group.labels))
+
+    def _compared(self, labels: Sequence[str]) -> Bools | None:
+        """Return which pairs of the groups *labels* are compared; None where that is every pair."""
+        if self.compared is None:
+            return None
+        compared = [[(first, second) in self.compared for second in labels] for first in labels]
+        return np.array(compared, dtype=np.bool_)
+
+    def holds(self, pair: PairResult) -> bool:
+        """Return whether *pair* may be one that is compared here."""
+        return self.compared is None or (pair.group_1, pair.group_2) in self.compared
 
     def alone(self, columns: Sequence[str], metric: str) -> list[PairResult]:
         """Return a result for each class and intersection of *columns* that has one group here:

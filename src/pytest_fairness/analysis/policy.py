@@ -549,6 +549,18 @@ def in_doubt(decision: Decision, block: str, noun: str) -> Decision:
     )
 
 
+def doubted_by_signal(decision: Decision, signal: str) -> Decision:
+    """*decision* on a pair whose difference is over the margin where *signal* conveys the groups:
+    no PASS.
+    """
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    needs = (
+        f"more names where {signal.replace('_', ' ')} conveys the groups, which may differ there"
+    )
+    return undecided(Reason.SIGNAL, needs, *decision.notes)
+
+
 # ---------------------------------------------------------------- outcomes that are missing
 
 

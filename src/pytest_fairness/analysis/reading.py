@@ -297,7 +297,7 @@ class ScoredRows:
         filled = replace(
             self,
             reading=replace(self.reading, values=imputed, certain=certain),
-            design=replace(self.design, group=two),
+            design=replace(self.design, group=two, compared=None),
             used=np.isin(codes, pair) & (self.used | self.missing),
         )
         return filled._split()

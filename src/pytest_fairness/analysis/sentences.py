@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.words import (
+    agreeing,
     bracketed,
     confidence,
     count,
@@ -152,7 +153,9 @@ class Subject:
     the two labels of a yes/no outcome, the favourable one last. ``missing`` says of each group
     without some outcomes why: status and first reason. ``turning`` names the rows that turn a mean,
     ``in_block`` the effect of the decider in the one block that raises the alarm by itself.
-    ``still``: in how many blocks no answer varied, of how many.
+    ``still``: in how many blocks no answer varied, of how many. ``signals`` are those that the
+    decider is judged over, ``of_class`` what they convey, and ``alarming`` the signals that raise
+    the alarm by themselves.
     """
 
     outcome: str
@@ -170,6 +173,9 @@ class Subject:
     turning: str = ""
     in_block: str = ""
     still: tuple[int, int] = (0, 0)
+    signals: tuple[str, ...] = ()
+    of_class: str = ""
+    alarming: tuple[str, ...] = ()
 
     def sentence(
         self,
@@ -190,7 +196,7 @@ class Subject:
         empty = self._without_outcome(alarms)
         if empty:
             return f"{verdict}: {enumerated(empty)} cannot be compared on {self.outcome}: {also}."
-        if decider.alarm_only:
+        if decider.metric != self.outcome:
             return f"{verdict}: no alarm on {self.outcome} itself, but {also}."
         if verdict in ALARMS:
             text = self._difference(decider)
@@ -198,7 +204,23 @@ class Subject:
             text = self._no_difference(decider) + self._room()
         else:
             text = self._open(reason, decider)
+        text = f"{self._lead()}{text}{self._alarming_too()}"
         return f"{verdict}: {text}{led('; also, ', also)}."
+
+    def _lead(self) -> str:
+        """Return what conveys the groups of the decider; empty where the table does not say."""
+        if not self.signals:
+            return ""
+        if len(self.signals) == 1:
+            return f"where {_in_words(self.signals)} tells the {self.of_class}, "
+        return f"over {count(len(self.signals), 'signal')} of {self.of_class}, "
+
+    def _alarming_too(self) -> str:
+        """Return which further signals raise the alarm by themselves; empty where none does."""
+        if not self.alarming:
+            return ""
+        verb = agreeing(len(self.alarming), "raises", "raise")
+        return f"; by itself {_in_words(self.alarming)} {verb} the alarm, too"
 
     def _without_outcome(self, pairs: Sequence[PairResult]) -> list[str]:
         """Return the groups of *pairs* that have no outcome at all."""
@@ -489,6 +511,10 @@ _OPEN = {
     Reason.UNSCORED: "too many {cases} have no {outcome} to compare the groups of {by}{because}",
     Reason.RAGGED: "the groups of {by} do not stand in the same {block}s, so {outcome} cannot be compared",
     Reason.TEMPLATE: "the groups of {by} agree on {outcome} on the whole, but {two} may not in every {block}",
+    Reason.SIGNAL: (
+        "the groups agree on {outcome} on the whole, but {two} may not where one of the signals "
+        "conveys them"
+    ),
     Reason.DIFFERENTIAL_REFUSAL: (
         "on {outcome} the answers agree, but {two} are not refused equally often, so the answers "
         "do not settle it"
@@ -505,6 +531,11 @@ _ALARMS = {
     FIRST_REFUSAL: "is refused when first asked",
     NO_ANSWER: "is left without a usable answer",
 }
+
+
+def _in_words(signals: Sequence[str]) -> str:
+    """Enumerate *signals* as words: ``stated age and graduation year``."""
+    return enumerated([label.replace("_", " ") for label in signals])
 
 
 def _note(pair: PairResult, beginning: str) -> str:

@@ -194,6 +194,13 @@ class LazyCells(Sequence[Cell]):
                 kept.append(index)
         return kept
 
+    def chosen_texts(self, chosen: Iterable[str]) -> frozenset[str]:
+        """Return the templates that are asked where a pilot has *chosen* these texts: they, and
+        those of no series.
+        """
+        texts = {template.id for template in self.templates if not template.series}
+        return frozenset(texts.union(chosen))
+
     def of_texts(self, indices: Iterable[int], texts: Container[str]) -> list[int]:
         """Return those of *indices* whose cells are of the templates called *texts*."""
         kept = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import starmap
 from math import ceil, prod
@@ -125,6 +125,28 @@ class Grid(LazyCells):
             signal=unit.signal,
             signals=signals,
         )
+
+    def place(self, index: int) -> tuple[str, int]:
+        """Return the signal of the cell at *index* where signals are pooled, ``""`` where not, and
+        in which combination of texts and contexts it stands.
+        """
+        return "", self.position(index) // len(self.units)
+
+    def asked_of(self, unit_at: int) -> float:  # noqa: ARG002 - of a pooled grid it matters
+        """Return how many cells ask about the unit in the place *unit_at*, on average."""
+        return len(self) / len(self.units)
+
+    def of_first_context(self) -> Iterator[int]:
+        """Yield the cells of every group and name in the first context of each template; of a
+        sample, its beginning.
+        """
+        if self.positions is not None:
+            yield from range(len(self))
+            return
+        block = self.full_size // len(self.templates)
+        for template in range(len(self.templates)):
+            first = template * block
+            yield from range(first, first + len(self.units))
 
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
         unit_at = position % len(self.units)
@@ -318,10 +340,10 @@ def expand_grid(**arguments: Any) -> Grid:
     axis and the mend, for anything that would make a grid other than it looks.
     """
     design = GridDesign.parse(**arguments)
-    return design.draw(_banks(arguments)).check()
+    return design.draw(banks_of(arguments)).check()
 
 
-def _banks(arguments: Mapping[str, Any]) -> Banks:
+def banks_of(arguments: Mapping[str, Any]) -> Banks:
     """Return the banks that a grid of *arguments* draws from. Raises UsageError."""
     return Banks.load(arguments.get("personas_folder"), arguments.get("locale"))
 
@@ -629,7 +651,7 @@ def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
     if isinstance(names, int):
         base = names
     design = GridDesign.parse(**arguments)
-    banks = _banks(arguments)
+    banks = banks_of(arguments)
     fewest, most = _names_to_draw(names, max(declared or RATES), base, design)
 
     def draw(number: int) -> DrawnGrid:
@@ -668,7 +690,7 @@ def shortest_groups(arguments: Mapping[str, Any], names: int) -> list[str]:
     none where only crossed groups run out.
     """
     short = []
-    banks = _banks(arguments)
+    banks = banks_of(arguments)
     design = GridDesign.parse(**{**arguments, "names": names + 1})
     for axis in design.classes:
         for group in axis.groups:
@@ -688,40 +710,52 @@ def pilot_grid(calls: int, **arguments: Any) -> Grid:
     has no series, where a text cannot be said of nobody's group, and for personas and samples.
     """
     check_counts(pilot=calls)
+    design = GridDesign.parse(**{**arguments, "names": None, "repetitions": 1})
+    refuse_no_pilot(arguments, design.templates)
+    classes = [axis.name for axis in design.classes]
+    texts = [without_groups(text, classes) for text in design.templates if text.series]
+    return neutral_grid(calls, design, tuple(texts), banks_of(arguments))
+
+
+def refuse_no_pilot(arguments: Mapping[str, Any], texts: Iterable[Template]) -> None:
+    """Raise UsageError where a pilot cannot choose among *texts*, or goes not with *arguments*."""
     for name in ("persona", "sample"):
         if arguments.get(name) is not None:
             raise UsageError(f"pilot= asks about neutral names, and goes with no {name}=")
-    design = GridDesign.parse(**{**arguments, "names": None, "repetitions": 1})
-    series = series_of(design.templates)
-    if not series:
+    if not series_of(texts):
         raise UsageError(
             "pilot= chooses among texts of a series, and the design has none: give template="
             "{'nurse': {'weak': …, 'middle': …, 'strong': …}}, from the text that speaks least for "
             "the person to the one that speaks most"
         )
-    classes = [axis.name for axis in design.classes]
-    texts = [without_groups(text, classes) for text in design.templates if text.series]
+
+
+def neutral_grid(calls: int, design: GridDesign, texts: tuple[Template, ...], banks: Banks) -> Grid:
+    """Return the grid of *texts* about neutral names, of so many *calls* a series, asked as
+    *design* is.
+    """
+    series = series_of(texts)
     cells = max(map(len, series.values())) * prod(len(axis.values) for axis in design.axes)
     neutral = replace(
         design,
-        templates=tuple(texts),
+        templates=texts,
         classes=(),
         conditions=(Condition(PILOT, by_name=False, kind=None),),
         names=ceil(calls / cells),
     )
-    drawn = neutral.draw(_banks(arguments))
+    drawn = neutral.draw(banks)
     units = tuple(replace(unit, parts=(PILOT, *unit.parts)) for unit in drawn.units)
     return replace(drawn, units=units).check()
 
 
-def somebody_else(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
-    """*grid*, made by ``expand_grid(**arguments)``, about one person more: of a neutral name that
-    *grid* does not use, and of no group. None where the classes have no control, and for personas.
+def somebody_else(units: Iterable[Unit], arguments: Mapping[str, Any]) -> Grid | None:
+    """The grid of ``expand_grid(**arguments)`` about one person more: of a neutral name that none
+    of its *units* has, and of no group. None where the classes have no control, and for personas.
     """
     classes = arguments.get("groups")
     if arguments.get("persona") is not None or not classes:
         return None
-    used = {None, *(unit.cluster for unit in grid.units)}
+    used = {None, *(unit.cluster for unit in units)}
     of_none = {**arguments, "groups": {name: [CONTROL] for name in classes}, "sample": None}
     for names in (1, len(used)):
         try:

@@ -18,8 +18,9 @@ import pytest
 from pytest_fairness.analysis.controls import checked_controls
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.baselines.justifications import Justification, parse
-from pytest_fairness.design.grid import expand_grid, pilot_grid, staged_grid
+from pytest_fairness.design.grid import Grid, expand_grid, pilot_grid, staged_grid
 from pytest_fairness.design.pairs import expand_pairs, staged_pairs
+from pytest_fairness.design.pooled_grid import pooled_grid, pooled_pilot
 from pytest_fairness.design.strategies import Ladder, ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
@@ -104,7 +105,10 @@ def class_of(item: pytest.Item) -> tuple[str, ...]:
     label = _parameters(item).get(CLASS)
     if label is not None:
         return (class_in(label),)
-    return tuple(_grid_arguments(item).get("groups") or ())
+    classes: dict[str, None] = {}
+    for groups in _groups_of(_grid_arguments(item)):
+        classes |= dict.fromkeys(groups)
+    return tuple(classes)
 
 
 def nodeid_of(item: pytest.Item) -> str:
@@ -241,13 +245,21 @@ def _marks(marker: pytest.Mark, wanted: Container[str]) -> dict[str | None, pyte
         if "id" in arguments:  # a name for reports, and no axis
             del design["id"]
         protected = class_in(label)
-        if protected not in (design.get("groups") or ()):
+        if any(protected not in groups for groups in _groups_of(design)):
             raise UsageError(
                 f"each={{{label!r}: ...}} has no groups of {protected!r}: give "
                 f"groups={{{protected!r}: [...]}}"
             )
         marks[str(label)] = pytest.Mark(marker.name, (), design, _ispytest=True)
     return marks
+
+
+def _groups_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what ``groups=`` of *design* says; of ``signals=`` what each of them says."""
+    signals = design.get("signals")
+    if signals is None or not _is_mapping_of_mappings(signals):
+        return [design.get("groups") or {}]
+    return [signal.get("groups") or {} for signal in signals.values()]
 
 
 def _is_mapping_of_mappings(value: object) -> bool:
@@ -291,6 +303,8 @@ def _planned(
         )
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
     arguments.setdefault("personas_folder", project_folder(root))
+    if arguments.get("signals") is None:
+        arguments.pop("signals", None)  # no axis
     temperatures = _temperatures(arguments)
     ladder = None
     pilot_calls = scorer = None
@@ -310,9 +324,7 @@ def _planned(
         if staged:
             make_pairs = staged_pairs
         return PlannedPairs(make_pairs(**arguments), temperatures, arguments, resolve)
-    make_grid = expand_grid
-    if staged:
-        make_grid = partial(staged_grid, looks)
+    make_grid, make_pilot = _grid_makers(arguments, looks, staged=staged)
     planned = PlannedGrid(make_grid(**arguments), ladder, temperatures, arguments)
     if ladder is not None:
         planned = replace(planned, usable=usable(ladder.scorer, scorers()))
@@ -322,8 +334,23 @@ def _planned(
         raise UsageError("pilot= chooses texts for a whole grid: ask for 'trials', not 'cell'")
     _refuse_no_decision(scorer, scorers())
     # Without arguments: a strategy that shows a second person would show a group's.
-    asked = replace(planned, grid=pilot_grid(pilot_calls, **arguments), arguments=None)
+    asked = replace(planned, grid=make_pilot(pilot_calls, **arguments), arguments=None)
     return replace(planned, pilot=Pilot(asked, scorer))
+
+
+def _grid_makers(
+    arguments: Mapping[str, Any], looks: tuple[int, ...] | None, *, staged: bool
+) -> tuple[Callable[..., Grid], Callable[..., Grid]]:
+    """Return what makes the grid of *arguments* and that of its pilot. Raises UsageError where signals
+    are pooled and an item is a cell.
+    """
+    if "signals" not in arguments:
+        if staged:
+            return partial(staged_grid, looks), pilot_grid
+        return expand_grid, pilot_grid
+    if not staged:
+        raise UsageError("signals= pools a whole grid: ask for 'trials', not 'cell'")
+    return partial(pooled_grid, looks), pooled_pilot
 
 
 def _ladder(

@@ -164,24 +164,24 @@ def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
     """
     if not isinstance(grid, Grid):
         return {}
-    clusters: dict[str, dict[str, list[str | None]]] = {}
-    for unit in grid.units:
+    places: dict[str, dict[str, list[int]]] = {}
+    for at, unit in enumerate(grid.units):
         groups = unit.groups
         if swapped:
             groups = unit.swapped
         for by, group in groups.items():
-            clusters.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
-    return {by: _shape(grid, list(groups.values())) for by, groups in clusters.items()}
+            places.setdefault(by, {}).setdefault(group, []).append(at)
+    return {by: _shape(grid, list(groups.values())) for by, groups in places.items()}
 
 
-def _shape(grid: Grid, groups: Sequence[Sequence[str | None]]) -> Shape:
-    """Return the shape of a class of *grid* whose *groups* have these clusters, one a unit."""
-    fewest_units = min(len(clusters) for clusters in groups)
-    return Shape(
-        groups=len(groups),
-        names=min(len(set(clusters) - {None}) for clusters in groups),
-        trials=max(1, int(fewest_units * grid.calls / len(grid.units))),
-    )
+def _shape(grid: Grid, groups: Sequence[Sequence[int]]) -> Shape:
+    """Return the shape of a class of *grid* whose *groups* have the units in these places."""
+    names = []
+    trials = []
+    for places in groups:
+        names.append(len({grid.units[at].cluster for at in places} - {None}))
+        trials.append(sum(map(grid.asked_of, places)) * grid.repetitions)
+    return Shape(groups=len(groups), names=min(names), trials=max(1, int(min(trials))))
 
 
 def power_of(

@@ -90,6 +90,7 @@ def fairness_grid(
     scorer: str | Scorer | Callable[[str], object] | None = None,
     pilot: int | None = None,
     each: Mapping[str, Mapping[str, object]] | None = None,
+    signals: Mapping[str, Mapping[str, object]] | None = None,
     room: bool = False,
     **slot: object,
 ) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.answer_forms import AnswerForm
-from pytest_fairness.design.grid import Grid, somebody_else
+from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid, Prepared, Steps
+from pytest_fairness.design.pooled_grid import others_beside
 from pytest_fairness.design.series import most_asked, series_of
 from pytest_fairness.design.strategies import DIRECT, Ladder
 from pytest_fairness.design.templates import REQUEST, Template
@@ -317,22 +318,23 @@ class PlannedGrid:
         return replace(entry, cell=cell, script=script, one_message=True)
 
     @cached_property
-    def _somebody_else(self) -> Grid | None:
-        """Return whom strategies that compare two people show beside each person: one and the same
-        for all.
+    def _others(self) -> Mapping[str, Grid]:
+        """Return whom strategies that compare two people show beside each person, by signal: one
+        and the same for all.
         """
         if self.ladder is None or self.arguments is None:
-            return None
+            return {}
         if not any(strategy.compares for strategy in self.ladder.strategies):
-            return None
-        return somebody_else(self.grid, self.arguments)
+            return {}
+        return others_beside(self.grid, self.arguments)
 
     def _other_prompt(self, index: int) -> str | None:
         """The prompt of the cell at *index*, about somebody else."""
-        other = self._somebody_else
-        if other is None:
+        others = self._others
+        signal, block = self.grid.place(index)
+        if signal not in others:
             return None
-        return other.cell_at(self.grid.position(index) // len(self.grid.units)).prompt
+        return others[signal].cell_at(block).prompt
 
     def _escalation(
         self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None

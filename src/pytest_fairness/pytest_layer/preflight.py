@@ -497,21 +497,13 @@ def _compared_cells(planned: Planned) -> list[Cell]:
     """Return the cells whose texts are compared."""
     grid = planned.grid
     indices: Iterable[int] = range(len(grid))
-    if isinstance(grid, Grid) and grid.positions is None:
-        indices = _of_first_context(grid)
+    if isinstance(grid, Grid):
+        indices = grid.of_first_context()
     cells = list(map(planned.cell, islice(indices, _LOOKED_AT)))
     if isinstance(grid, Grid):
         return cells
     condition = (cells[0].arm, cells[0].signal)
     return [cell for cell in cells if (cell.arm, cell.signal) == condition]
-
-
-def _of_first_context(grid: Grid) -> Iterator[int]:
-    """Yield the cells of every group and name in the first context of each template."""
-    block = grid.full_size // len(grid.templates)
-    for template in range(len(grid.templates)):
-        first = template * block
-        yield from range(first, first + len(grid.units))
 
 
 def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
@@ -567,7 +559,10 @@ def _end_of_source(row: TestEstimate, kind: OutcomeKind) -> str:
     passes = min(expectation(design).passes for design in designs)
     if passes >= _LIKELY:
         return ""
-    groups = shortest_groups(row.planned.arguments or {}, stages.size)
+    groups = []
+    arguments = row.planned.arguments or {}
+    if arguments.get("signals") is None:
+        groups = shortest_groups(arguments, stages.size)
     whose = "a group"
     if groups:
         whose = enumerated(groups)

@@ -98,8 +98,8 @@ class FairnessSession:
         )
 
     def count_asking(self, items: Sequence[pytest.Item]) -> None:
-        """Count the tests that ask for trials, before any is deselected."""
-        self.asking = sum(map(marks.asks_for_trials, items))
+        """Count the tests that judge trials, before any is deselected."""
+        self.asking = sum(map(_judges_trials, items))
 
     def select(self, items: list[pytest.Item]) -> None:
         """Keep the tests that ``--fairness-test`` and ``--fairness-protected-class`` name."""
@@ -181,7 +181,7 @@ class FairnessSession:
         facts = {
             "planned": sorted(planned),
             "asked": unfinished.asked(planned, self.grids),
-            "looking": sum(map(marks.asks_for_trials, items)),
+            "looking": sum(map(_judges_trials, items)),
         }
         if all(choice):  # else who has chosen the run says so
             facts["announced"] = self._announced
@@ -594,3 +594,13 @@ class FairnessSession:
         if self.settings.against is None and self.config.getoption("--fairness-against"):
             lines.append("since last: there is no earlier run with findings to compare with")
         return lines
+
+
+def _judges_trials(item: pytest.Item) -> bool:
+    """Return whether *item* asks for the trials of a design and may come to a finding about them."""
+    if not marks.asks_for_trials(item):
+        return False
+    no_finding = [
+        mark for mark in item.iter_markers("fairness") if mark.kwargs.get("finding") is False
+    ]
+    return not no_finding or not assertion_calls.only_analyzes(item)

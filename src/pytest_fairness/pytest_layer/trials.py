@@ -218,8 +218,7 @@ class TrialSource:
         if logged is None:
             context.store.append(unchained(record))
         item.stash[CHOSEN_BY_PILOT] = record
-        texts = {template.id for template in planned.grid.templates if not template.series}
-        return frozenset(texts.union(*record["chosen"].values()))
+        return planned.grid.chosen_texts(itertools.chain.from_iterable(record["chosen"].values()))
 
     def _refuse_other_looks(
         self, fixed: Mapping[str, Any], item: pytest.Item, stages: Stages

@@ -149,7 +149,10 @@ def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Par
         yield _short(group_table(finding, most_labels=8))
     if finding.pairs:
         yield effect_chart(finding)
-        yield _short(pair_table(finding, finding.pairs))
+        yield _short(pair_table(finding, pooled_pairs(finding)))
+    of_signals = signals_table(finding)
+    if of_signals is not None:
+        yield _short(of_signals)
     yield _calibration(finding)
     yield looks_section(finding)
     yield _blocks(finding)
@@ -185,8 +188,12 @@ def finding_digest(finding: model.Finding, judged: JudgedTable | None = None) ->
         groups = group_table(finding, most_labels=5)
         parts.append(_first(groups, groups.rows[:MOST_GROUPS], len(groups.rows), "group"))
     if finding.pairs and of_parts is None:
-        pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
-        parts.append(_first(pairs, pairs.rows, len(finding.pairs), "pair"))
+        every = pooled_pairs(finding)
+        pairs = pair_table(finding, formatting.widest_pairs(every, MOST_PAIRS))
+        parts.append(_first(pairs, pairs.rows, len(every), "pair"))
+    of_signals = signals_table(finding)
+    if of_signals is not None:
+        parts.append(_first(of_signals, of_signals.rows[:MOST_PAIRS], len(of_signals.rows), "row"))
     if judged is not None:
         parts += _first_matched(finding, judged)
     closing = [
@@ -437,6 +444,38 @@ def _calibration(finding: model.Finding) -> Part | None:
         columns["mean score"] = lambda row: f"{row['score']:.3g}"
     caption = f"Observed and expected at each {score}"
     return _short(table(caption, calibration["rows"], columns, words=("group", score)))
+
+
+def pooled_pairs(finding: model.Finding) -> Sequence[model.PairResult]:
+    """Return the pairs of *finding* without those that stand for one signal of several."""
+    return [pair for pair in finding.pairs if not _of_one_signal(pair, finding)]
+
+
+def _of_one_signal(pair: model.PairResult, finding: model.Finding) -> bool:
+    """Return whether *pair* is there to raise the alarm for one signal of a class."""
+    is_pooled = pair.statistics.get("by") == finding.protected_class
+    return "signals" in pair.statistics and not is_pooled
+
+
+def signals_table(finding: model.Finding) -> Table | None:
+    """Return each pair where each signal conveys it, alarms and the largest effects first; None for
+    a class that is judged without its signals.
+    """
+    signals: Any = finding.details.get("signals")
+    if not signals:
+        return None
+    rows = sorted(signals["rows"], key=lambda row: (not row["alarm"], -abs(row["effect"])))
+    columns: Columns = {
+        signals["column"]: lambda row: row["signal"].replace("_", " "),
+        "pair": lambda row: f"{row['group_1']} – {row['group_2']}",
+        "effect d": lambda row: effect(row["effect"]),
+        "interval": lambda row: interval(row["effect_low"], row["effect_high"], effect),
+        "p": lambda row: p_value(row["p_value"]),
+        "corrected": lambda row: p_value(row["corrected_p_value"]),
+        "alarm": lambda row: row["alarm"] or words.NOTHING,
+    }
+    caption = "Each signal by itself, which can raise the alarm and never has to pass"
+    return table(caption, rows, columns, words=("pair",))
 
 
 def _statistic(pair: model.PairResult, name: str) -> float | None:
@@ -886,19 +925,18 @@ def _group_axis(finding: model.Finding) -> str:
 
 def effect_chart(finding: model.Finding) -> Forest | None:
     """Each pair's effect with its interval, against no effect and the ±.2 and ±.5 of the verdict."""
-    pairs = formatting.widest_pairs(finding.pairs, MOST_ROWS)
+    every = pooled_pairs(finding)
+    pairs = formatting.widest_pairs(every, MOST_ROWS)
     if not pairs or finding.assertion in ("baseline", FOUR_FIFTHS):
         return None
-    several = len({pair.metric for pair in finding.pairs}) > 1
-    intervals = of_confidence((pair.confidence for pair in finding.pairs), "intervals")
+    several = len({pair.metric for pair in every}) > 1
+    intervals = of_confidence((pair.confidence for pair in every), "intervals")
     caption = (
         f"Lines are {intervals}. Within ±0.2 an effect is trivial; PASS needs its interval "
         "within ±0.5."
     )
-    if len(pairs) < len(finding.pairs):
-        caption += (
-            f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
-        )
+    if len(pairs) < len(every):
+        caption += f" The {len(pairs)} most telling of {len(every)} pairs; the table has them all."
     rows = []
     for pair in pairs:
         label = f"{pair.group_1} – {pair.group_2}"

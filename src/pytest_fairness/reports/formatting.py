@@ -129,6 +129,7 @@ _REASONS = {
     model.Reason.INCOMPLETE: "trials never finished",
     model.Reason.PRECISION: "interval too wide",
     model.Reason.TEMPLATE: "one template differs",
+    model.Reason.SIGNAL: "one signal differs",
     model.Reason.SMALL_NUMBERS: "small numbers",
     model.Reason.DIFFERENTIAL_REFUSAL: "a group is refused more",
     model.Reason.NO_ROOM: "answers hardly vary",

@@ -44,6 +44,7 @@ from pytest_fairness.analysis.pilots import texts_not_chosen
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.mitigations import Mitigation
 from pytest_fairness.design.series import PILOT
+from pytest_fairness.design.slugs import slug
 from pytest_fairness.documents import is_number
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import JSON, Finding, Verdict, to_json
@@ -923,7 +924,11 @@ def _unlike_pilot(judgement: Judgement, frame: pd.DataFrame, reader: RunReader) 
     record = _logged_pilots(reader).get(judgement.test)
     if record is None or "template" not in frame:
         return []
-    left_out = texts_not_chosen(record, frame["template"].dropna().unique())
+    texts = set(frame["template"].dropna())
+    if "signal" in frame:  # of a class with several signals each text is one of its own
+        for text, signal in frame[["template", "signal"]].drop_duplicates().dropna().to_numpy():
+            texts.add(text.removeprefix(f"{slug(signal)}-"))
+    left_out = texts_not_chosen(record, texts)
     return [f"its pilot did not choose {text}" for text in left_out]
 
 

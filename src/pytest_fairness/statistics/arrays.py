@@ -56,7 +56,8 @@ class Membership:
     and last name of each cluster (one code a label of the clusters), where names have both;
     ``copy`` marks rows whose reply is that of a previous repetition of the same cell, None where
     the replies are not known. ``weight`` says how many rows alike each row of a table of counts
-    stands for, None in a table of rows.
+    stands for, None in a table of rows. ``compared`` says which pairs of groups are compared
+    (groups × groups, the first the row), None where that is every pair.
     """
 
     group: Coded
@@ -72,6 +73,7 @@ class Membership:
     parts: tuple[Coded, ...] = ()
     copy: Bools | None = None
     weight: Floats | None = None
+    compared: Bools | None = None
 
     @property
     def blocks(self) -> int:

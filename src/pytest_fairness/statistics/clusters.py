@@ -39,6 +39,15 @@ def all_pairs(groups: int) -> Pairs:
     return Pairs(first=sides[0], second=sides[1])
 
 
+def compared_pairs(groups: int, compared: Bools | None) -> Pairs:
+    """The pairs of so many groups that are *compared* (groups × groups); every one without."""
+    pairs = all_pairs(groups)
+    if compared is None:
+        return pairs
+    kept = compared[pairs.first, pairs.second]
+    return Pairs(first=pairs.first[kept], second=pairs.second[kept])
+
+
 def ratio(top: Floats, bottom: Floats) -> Floats:
     """top/bottom; where bottom is not above 0: 0 for top 0, else ±∞. A NaN on top stays."""
     safe = np.where(bottom > 0, bottom, 1.0)

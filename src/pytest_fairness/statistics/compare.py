@@ -18,12 +18,12 @@ from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import (
     CONFIDENCE,
     NameParts,
-    all_pairs,
+    compared_pairs,
     reach,
     t_quantile,
     two_sided_t,
 )
-from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.layout import Layout, Pairs
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.scores import compare_rates, compare_scores
@@ -97,12 +97,12 @@ def measure(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Metric:
-    """Compare all pairs of groups on *values* (one a row of the design) over the rows that are
+    """Compare the pairs of groups of the design on *values* (one a row) over the rows that are
     *used*, with intervals of *confidence*.
     """
     labels = design.group.labels
     groups = len(labels)
-    pairs = all_pairs(len(labels))
+    pairs = compared_pairs(groups, design.compared)
     blocks = design.blocks
     every = _Rows(
         values, design.group.codes, design.cluster, design.block, design.copy, design.weight
@@ -129,8 +129,19 @@ def measure(
     repeats = several and np.array_equal(low, high)
     dropped = False
 
-    compare = partial(_compare, kind=kind, categories=categories, seed=seed, confidence=confidence)
-    if present.size >= 2:
+    compared = design.compared
+    if compared is not None:
+        compared = compared[np.ix_(present, present)]
+    inner = compared_pairs(present.size, compared)
+    compare = partial(
+        _compare,
+        pairs=inner,
+        kind=kind,
+        categories=categories,
+        seed=seed,
+        confidence=confidence,
+    )
+    if inner.first.size:
         table = compare(rows, layout, parts=_recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
             single = _without_copies(rows, layout, repeats=repeats)
@@ -138,7 +149,6 @@ def measure(
             single = single._replace(cluster=np.arange(single.values.size))
             by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True))
             table = _about_labels(table, by_row)
-        inner = all_pairs(present.size)
         index = np.full((groups, groups), -1, dtype=np.intp)
         index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
         table = table.spread(pairs, index[pairs.first, pairs.second])
@@ -169,16 +179,16 @@ def _compare(
     rows: _Rows,
     layout: Layout,
     *,
+    pairs: Pairs,
     kind: OutcomeKind,
     categories: int,
     seed: int,
     confidence: float,
     parts: NameParts | None = None,
 ) -> PairTable:
-    """Compare all pairs of the groups of *layout*, which lays *rows* out."""
-    inner = all_pairs(layout.groups)
+    """Compare *pairs* of the groups of *layout*, which lays *rows* out."""
     if kind is OutcomeKind.CATEGORICAL:
-        return compare_categories(layout, inner, categories, seed, confidence=confidence)
+        return compare_categories(layout, pairs, categories, seed, confidence=confidence)
     if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
         # Rows stand for themselves and few values occur: equal rows of a group and block are one
         # cell.
@@ -187,8 +197,8 @@ def _compare(
             layout.groups, layout.blocks, own_rows=True
         )
     if kind in RATES:
-        return compare_rates(layout, inner, parts, confidence=confidence)
-    return compare_scores(layout, inner, kind, parts, confidence=confidence)
+        return compare_rates(layout, pairs, parts, confidence=confidence)
+    return compare_scores(layout, pairs, kind, parts, confidence=confidence)
 
 
 def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:

@@ -185,7 +185,7 @@ class PairTable:
         has not.
         """
         if self.first.size == index.size:
-            return self
+            return replace(self, first=pairs.first, second=pairs.second)
         sound = index >= 0
 
         def padded(values: NDArray[Any], _: NDArray[Any], missing: object) -> NDArray[Any]:
