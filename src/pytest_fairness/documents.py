@@ -534,13 +534,21 @@ def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
 
 
 def entries(
-    relative: str, folder: Path | None, kind: type[Entry], key: str = "name"
+    relative: str,
+    folder: Path | None,
+    kind: type[Entry],
+    key: str = "name",
+    *,
+    locale: str | None = None,
 ) -> dict[str, Entry]:
-    """The entries of the YAML file *relative* in all its layers, by name. Raises UsageError with
-    file and line.
+    """The entries of the YAML file *relative* in all its layers, by name; those of a *locale*, which
+    may have none, instead of the English ones. Raises UsageError with file and line.
     """
+    paths: Iterable[Path] = layers(relative, folder)
+    if locale is not None:
+        paths = filter(Path.is_file, layers(f"{locale}/{relative}", folder))
     entries_: dict[str, Entry] = {}
-    for path in layers(relative, folder):
+    for path in paths:
         entries_ |= open_document(path).entries(kind, key)
     return entries_
 

@@ -14,6 +14,7 @@ from pytest_fairness.engine.scripts import Escalation, StrategyTurns
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell, Status
 from pytest_fairness.pytest_layer.plans import PlannedGrid
+from pytest_fairness.scorers.text import is_foreign
 
 FIVE = {
     "gradual_role_establishment",
@@ -226,3 +227,16 @@ def test_what_a_request_holds_is_never_read_for_slots() -> None:
     strategy = load_strategies()["comparative_framing"]
     (turn,) = strategy.fill("B {other} {key}", "rating", "A {request}")
     assert "Profile A:\nA {request}\n\nProfile B:\nB {other} {key}\n" in turn
+
+
+def test_strategies_in_german() -> None:
+    """The same ones in the same order, without a word of English."""
+    german = load_strategies(None, "de")
+    assert list(german) == list(load_strategies())
+    for name, strategy in german.items():
+        english = load_strategies()[name]
+        assert len(strategy.turns) == len(english.turns)
+        assert (strategy.own_role, strategy.compares) == (english.own_role, english.compares)
+        texts = "\n".join((*strategy.turns, *strategy.alone))
+        assert is_foreign(texts.replace("{request}", ""))
+        assert not re.search(r"\b(?:Audit|Test|Prüfung|Studie)\b", texts)

@@ -76,16 +76,17 @@ def arms_of(
     *,
     rules: Callable[[str], str] | None = None,
     by_form: bool = False,
+    locale: str | None = None,
 ) -> tuple[Arm, ...]:
     """The arms of ``arms=``: names of ready-made ones, Arms, or ``{name: system prompt}``; *rules*
-    is the rule-based scrubber; *by_form*: the test says in which form it wants the answer. Raises
-    UsageError for an unknown name and for two arms of one name.
+    is the rule-based scrubber; *by_form*: the test says in which form it wants the answer; *locale*:
+    its language. Raises UsageError for an unknown name and for two arms of one name.
     """
     if given is None:
         return ()
     if isinstance(given, Mapping):
         given = [Arm(name=str(name), system=text) for name, text in given.items()]
-    return chosen("arms", given, ready_arms(folder, rules, by_form=by_form), Arm)
+    return chosen("arms", given, ready_arms(folder, rules, by_form=by_form, locale=locale), Arm)
 
 
 class _Prompt(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -110,45 +111,38 @@ class _ReadyArm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     placebo: bool = False
     chooses: bool = True
 
+    @property
+    def prompts(self) -> frozenset[str]:
+        """Return the names of its prompts, rules among them."""
+        return frozenset(filter(None, (self.system, *self.steps)))
+
 
 def ready_arms(
     folder: Path | None = None,
     rules: Callable[[str], str] | None = None,
     *,
     by_form: bool = False,
+    locale: str | None = None,
 ) -> dict[str, Arm]:
     """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*; their
-    prompts leave the place of an answer's form open where the test asks *by_form*. Raises
-    UsageError.
+    prompts leave the place of an answer's form open where the test asks *by_form*. Of a *locale*
+    those that it has the prompts of: rules know English. Raises UsageError.
     """
-    prompts = entries("prompts.yaml", folder, _Prompt)
-
-    def prompt(arm: str, name: str, field: str) -> str:
-        """Return the *field* of the prompt *name*. Raises UsageError, which names the *arm*."""
-        text: str | None = getattr(prompts.get(name), field, None)
-        if text is None:
-            raise UsageError(
-                f"arm {arm!r}: there is no prompt {name!r} with a {field} (there are: "
-                f"{listed(prompts)})"
-            )
-        return text
-
+    prompt_entries = entries("prompts.yaml", folder, _Prompt, locale=locale)
+    prompts = _Prompts(entries=prompt_entries, by_form=by_form)
     arms = {}
     for name, ready in entries("arms.yaml", folder, _ReadyArm).items():
+        if locale is not None and not prompts.entries.keys() >= ready.prompts:
+            continue
         steps: list[Step] = []
         for step in ready.steps:
             if step != _RULES:
-                text = prompt(name, step, "prompt")
-                if not by_form:
-                    text = text.replace(ANSWER_PLACE, prompts[step].answer)
-                steps.append(
-                    Ask(prompt=text, system=prompts[step].system, fallback=step == ready.steps[-1])
-                )
+                steps.append(prompts.step(name, step, fallback=step == ready.steps[-1]))
             elif rules is not None:
                 steps.append(rules)
         system = None
         if ready.system is not None:
-            system = prompt(name, ready.system, "system")
+            system = prompts.text(name, ready.system, "system")
         arms[name] = Arm(
             name=name,
             system=system,
@@ -157,3 +151,29 @@ def ready_arms(
             chooses=ready.chooses,
         )
     return arms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prompts:
+    """The prompts of ready-made arms; *by_form*: the place of an answer's form is left open."""
+
+    entries: Mapping[str, _Prompt]
+    by_form: bool
+
+    def text(self, arm: str, name: str, field: str) -> str:
+        """Return the *field* of the prompt *name*. Raises UsageError, which names the *arm*."""
+        text: str | None = getattr(self.entries.get(name), field, None)
+        if text is None:
+            raise UsageError(
+                f"arm {arm!r}: there is no prompt {name!r} with a {field} (there are: "
+                f"{listed(self.entries)})"
+            )
+        return text
+
+    def step(self, arm: str, name: str, *, fallback: bool) -> Ask:
+        """Return the step of *arm* that sends the prompt *name*. Raises UsageError."""
+        text = self.text(arm, name, "prompt")
+        entry = self.entries[name]
+        if not self.by_form:
+            text = text.replace(ANSWER_PLACE, entry.answer)
+        return Ask(prompt=text, system=entry.system, fallback=fallback)

@@ -26,6 +26,7 @@ from pytest_fairness.model import CANDIDATES
 from pytest_fairness.words import listed
 
 NEITHER = "neither"
+NOUN = "Candidate"
 QUALIFICATIONS = "qualifications"
 
 
@@ -33,7 +34,8 @@ QUALIFICATIONS = "qualifications"
 class Candidate:
     """One candidate of ``group``, of the classes ``groups``, which its name says (``named``), its
     ``demographics`` or both. ``text`` is a whole résumé, ``values`` are a persona's attributes, for
-    slots.
+    slots; ``agreement`` are the forms that agree with the person, and ``noun`` what one of several
+    is called, before a letter.
     """
 
     group: str
@@ -43,6 +45,8 @@ class Candidate:
     demographics: str = ""
     text: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
+    agreement: Mapping[str, str] = field(default_factory=dict)
+    noun: str = NOUN
 
     @property
     def surname(self) -> str | None:
@@ -62,7 +66,7 @@ class Candidate:
         """Return what its numbered slots hold, by their names without the number: ``candidate`` is
         the line of a list, ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full.
         """
-        label = f"Candidate {chr(65 + position)}"
+        label = f"{self.noun} {chr(65 + position)}"
         name = self.name or label
         first, _, last = name.partition(" ")
         qualifications = ""
@@ -74,7 +78,7 @@ class Candidate:
             line = "\n".join(filter(None, (self.demographics, self.text)))
         return {
             **self.values,
-            **pronouns_of(self.groups.get(GENDER)),
+            **self.agreement,
             "name": name,
             "first_name": first,
             "last_name": last,
@@ -121,9 +125,9 @@ def called_in(text: str, slate: Sequence[Candidate]) -> tuple[str, ...]:
     return tuple(str(number) for number in range(1, len(slots) + 1))
 
 
-def labels_of(size: int) -> tuple[str, ...]:
-    """Return the labels of so many candidates: "Candidate A" and so on."""
-    return tuple(f"Candidate {chr(65 + position)}" for position in range(size))
+def labels_of(slate: Sequence[Candidate]) -> tuple[str, ...]:
+    """Return the labels of the candidates of *slate*: "Candidate A" and so on."""
+    return tuple(candidate.slots(at, {})["label"] for at, candidate in enumerate(slate))
 
 
 def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, str]]:
@@ -285,10 +289,15 @@ class Casting:
     ) -> tuple[Candidate, ...]:
         """Return the candidates of *group*, which stands at the place *at* of so many *groups*."""
         words = self._words(group, condition)
+        locale = self.banks.locale
+        noun = NOUN
+        if locale is not None:
+            noun = locale.candidate
+        agreement = self.banks.agreement(group.classes.get(GENDER))
         if group.kind in ("persona", "résumé"):
             if condition.kind is None:
                 words = ""
-            return tuple(_whole_candidate(group, given, words) for given in group.given)
+            return tuple(_whole_candidate(group, given, words, noun) for given in group.given)
         by_name = {name: group.classes[name] for name in filter(self._by_name, group.classes)}
         named = condition.by_name and bool(group.given or by_name)
         if not named:
@@ -304,6 +313,8 @@ class Casting:
                 name=name.full,
                 named=named,
                 demographics=words,
+                agreement=agreement,
+                noun=noun,
             )
             for name in names
         )
@@ -371,18 +382,31 @@ def _namesakes(settled: Sequence[Sequence[Candidate]], people: Sequence[Candidat
     return number
 
 
-def _whole_candidate(group: Group, given: Any, words: str) -> Candidate:
+def _whole_candidate(group: Group, given: Any, words: str, noun: str) -> Candidate:
     """Return the candidate that a persona or a résumé is, with *words* for its classes."""
+    classes = group.classes
+    if isinstance(given, Persona):
+        classes = {**given.groups, **group.classes}
+    agreement = pronouns_of(classes.get(GENDER))
     if isinstance(given, Persona):
         return Candidate(
             group=group.label,
-            groups={**given.groups, **group.classes},
+            groups=classes,
             name=given.name,
             named=True,
             demographics=words,
             values=given.slots,
+            agreement=agreement,
+            noun=noun,
         )
     text = given
     if isinstance(given, Path):
         text = read_template(given).text
-    return Candidate(group=group.label, groups=group.classes, demographics=words, text=text.strip())
+    return Candidate(
+        group=group.label,
+        groups=classes,
+        demographics=words,
+        text=text.strip(),
+        agreement=agreement,
+        noun=noun,
+    )

@@ -31,6 +31,7 @@ class Locale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The words of one language that a design adds to its own texts.
 
     ``agreement``: a slot, and its form for a woman, for a man, and for a name that says neither;
+    ``candidate``: the word by which one of several is called, before a letter;
     ``telling``: expressions for the words by which a reply tells whom it is about. Raises
     UsageError for a role without ``{system}``, a slot that is none, and an expression that is none.
     """
@@ -40,6 +41,7 @@ class Locale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     agreement: dict[str, tuple[str, str, str]]
     role: Text
     sentences: AnswerSentences
+    candidate: Text
     telling: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from pytest_fairness.design.answer_forms import (
+    ENGLISH,
     UNFILLED,
     AnswerForm,
+    AnswerSentences,
     ChoiceForm,
     answer_form,
     choice_form,
@@ -36,6 +38,7 @@ from pytest_fairness.design.candidates import (
     surfaces,
     values_of,
 )
+from pytest_fairness.design.locales import Locale, read_locale
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Condition, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
@@ -256,7 +259,7 @@ class PairGrid(LazyCells):
             return form
         if len(cell.turns) > 1 and arm.steps:
             # What a model makes of the list is not known yet: by label, as a scrubber names them.
-            return form.among(labels_of(len(shown)))
+            return form.among(labels_of(shown))
         return form.among(called_in("\n".join(cell.turns), shown))
 
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
@@ -401,6 +404,7 @@ class PairDesign:
     names: int | None
     sample: int | None
     seed: int
+    locale: Locale | None
 
     @classmethod
     def parse(
@@ -418,6 +422,7 @@ class PairDesign:
         turns: Sequence[str] | None = None,
         answer: Mapping[str, object] | None = None,
         answer_form: bool = True,
+        locale: str | None = None,
         names: int | None = None,
         context: Mapping[str, object] | None = None,
         parameters: Mapping[str, JSON] | None = None,
@@ -437,6 +442,12 @@ class PairDesign:
                 f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one "
                 "at a time"
             )
+        language = None
+        sentences = ENGLISH
+        if locale is not None:
+            language = read_locale(locale, personas_folder)
+            sentences = language.sentences
+            _refuse_english(groups, locale)
         if isinstance(qualifications, str):
             axis[QUALIFICATIONS] = [qualifications]
         elif qualifications is not None:
@@ -449,7 +460,7 @@ class PairDesign:
             system=system,
             conditions=conditions(_usual_signal(parsed) if signal is None else signal),
             turns=spoken_turns(turns),
-            answer=_form_of(answer, size, ranking=ranking),
+            answer=_form_of(answer, size, ranking=ranking, sentences=sentences),
             asks_for_form=answer_form,
             parameters=dict(parameters or {}),
             size=size,
@@ -458,7 +469,15 @@ class PairDesign:
             names=names,
             sample=sample,
             seed=seed,
+            locale=language,
         )
+
+    @property
+    def locale_name(self) -> str | None:
+        """The language that it asks in, None for English."""
+        if self.locale is None:
+            return None
+        return self.locale.name
 
     def draw(self, banks: Banks) -> DrawnPairs:
         """Draw candidates of each group under each signal condition, and set them against each
@@ -477,6 +496,7 @@ class PairDesign:
             banks.folder,
             rules=_scrubber(banks, rosters.values()),
             by_form=self.answer is not None and self.asks_for_form,
+            locale=self.locale_name,
         )
         if arms and self.system is not None:
             raise UsageError(
@@ -592,16 +612,29 @@ def expand_pairs(**arguments: Any) -> PairGrid:
     whatever would make the experiment other than it looks.
     """
     design = PairDesign.parse(**arguments)
-    return design.draw(Banks.load(arguments.get("personas_folder"))).check()
+    banks = Banks.load(arguments.get("personas_folder"), arguments.get("locale"))
+    return design.draw(banks).check()
 
 
-def _form_of(answer: object, size: int, *, ranking: bool) -> AnswerForm | None:
+def _refuse_english(groups: Iterable[Group], locale: str) -> None:
+    """Raise UsageError for personas, which are written in English, beside a *locale*."""
+    for group in groups:
+        if group.kind == "persona":
+            raise UsageError(
+                f"locale={locale!r}: personas are written in English; give {group.label!r} names, "
+                "classes or résumés"
+            )
+
+
+def _form_of(
+    answer: object, size: int, *, ranking: bool, sentences: AnswerSentences
+) -> AnswerForm | None:
     """Return the form of ``answer=``: of a choice among *size* candidates or a *ranking*, or of
     whatever is asked about one at a time.
     """
     if size == 1 and not ranking:
-        return answer_form(answer)
-    return choice_form(answer, size=size, ranking=ranking)
+        return answer_form(answer, sentences)
+    return choice_form(answer, size=size, ranking=ranking, sentences=sentences)
 
 
 def _usual_signal(parsed: Iterable[Template]) -> str:
@@ -660,6 +693,7 @@ class DrawnPairs:
             turns=design.turns,
             answer=design.answer,
             asks_for_form=design.asks_for_form,
+            locale=design.locale_name,
         )
         sample = design.sample
         if sample is None or sample >= len(grid):

@@ -89,11 +89,13 @@ class Signals:
     kinds: Mapping[tuple[str, str], SignalKind]
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Signals:
-        """The shipped signals, extended or replaced by the user's *folder*. Raises UsageError."""
+    def load(cls, folder: Path | None = None, locale: str | None = None) -> Signals:
+        """The shipped signals, extended or replaced by the user's *folder*; those of a *locale*
+        instead of the English ones. Raises UsageError.
+        """
         if folder is None:
-            return _shipped_signals()
-        return _read_signals(folder)
+            return _shipped_signals(locale)
+        return _read_signals(folder, locale)
 
     @property
     def protected_classes(self) -> tuple[str, ...]:
@@ -164,26 +166,32 @@ class Signals:
         )
 
 
-def _files_of_signals(folder: Path | None) -> list[str]:
-    """Return the files of kinds of signals, ours and those of *folder*, as both name them."""
+def _files_of_signals(folder: Path | None, root: str) -> list[str]:
+    """Return the files of kinds of signals beneath *root*, ours and those of *folder*, as both name
+    them.
+    """
     folders = [shipped_folder()]
     if folder is not None:
         folders.append(folder)
     files: set[str] = set()
     for each in folders:
-        for path in (each / "signals").glob("*.yaml"):
-            files.add(f"signals/{path.name.replace('.only', '')}")
+        for path in (each / root / "signals").glob("*.yaml"):
+            files.add(f"{root}signals/{path.name.replace('.only', '')}")
     return sorted(files)
 
 
-def _read_signals(folder: Path | None) -> Signals:
-    """The signals of our files, with those of *folder* laid over them."""
+def _read_signals(folder: Path | None, locale: str | None) -> Signals:
+    """The signals of our files, with those of *folder* laid over them; of a *locale* only its own."""
     kinds: dict[tuple[str, str], SignalKind] = {}
-    for relative in ("labels.yaml", *_files_of_signals(folder)):
+    root = ""
+    if locale is not None:
+        root = f"{locale}/"
+    labels = f"{root}labels.yaml"
+    for relative in (labels, *_files_of_signals(folder, root)):
         for path in filter(Path.is_file, layers(relative, folder)):
             for name, kind in open_document(path).entries(SignalKind, "kind").items():
                 key = (name, LABEL)
-                if relative != "labels.yaml":
+                if relative != labels:
                     key = (path.stem.removesuffix(".only"), name)
                 kinds[key] = _laid_over(kinds.get(key), kind)
     return Signals(kinds)
@@ -206,8 +214,8 @@ def _laid_over(ours: SignalKind | None, theirs: SignalKind) -> SignalKind:
 
 
 @cache
-def _shipped_signals() -> Signals:
-    return _read_signals(None)
+def _shipped_signals(locale: str | None) -> Signals:
+    return _read_signals(None, locale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,15 +116,18 @@ class Ladder:
         return "answer"
 
 
-def load_strategies(folder: Path | None = None) -> dict[str, Strategy]:
-    """The shipped strategies by name, extended or replaced by the user's ``personas`` *folder*.
-    Raises UsageError.
+def load_strategies(folder: Path | None = None, locale: str | None = None) -> dict[str, Strategy]:
+    """The shipped strategies by name, in English or of a *locale*, extended or replaced by the
+    user's ``personas`` *folder*. Raises UsageError.
     """
-    return entries("strategies.yaml", folder, Strategy)
+    return entries("strategies.yaml", folder, Strategy, locale=locale)
 
 
 def ladder_of(
-    strategies: object, scorer: object = None, folder: Path | None = None
+    strategies: object,
+    scorer: object = None,
+    folder: Path | None = None,
+    locale: str | None = None,
 ) -> Ladder | None:
     """The ladder of ``strategies=``: ``"all"``, a list of names and :class:`Strategy`, or None for
     no escalation.
@@ -139,7 +142,12 @@ def ladder_of(
         )
     if strategies is None:
         return None
-    strategies_ = load_strategies(folder)
+    if locale is not None and scorer is None:
+        raise UsageError(
+            f"locale={locale!r}: no rule tells a refusal in it, so strategies= need scorer=, which "
+            "says which replies are answers"
+        )
+    strategies_ = load_strategies(folder, locale)
     given = strategies
     if strategies == "all":
         given = list(strategies_)

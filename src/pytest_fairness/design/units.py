@@ -273,12 +273,14 @@ class Banks(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path | None = None, locale: str | None = None) -> Banks:
-        """Read the banks; those of a *locale* have names and its own agreement, and no words that
-        convey a group. Raises UsageError.
+        """Read the banks; those of a *locale* have names, words and agreement of their own. Raises
+        UsageError.
         """
-        if locale is None:
-            return cls(folder, NameBanks.load(folder), Signals.load(folder))
-        return cls(folder, NameBanks.load(folder, locale), Signals({}), read_locale(locale, folder))
+        language = None
+        if locale is not None:
+            language = read_locale(locale, folder)
+        names = NameBanks.load(folder, locale)
+        return cls(folder, names, Signals.load(folder, locale), language)
 
     @property
     def agreeing(self) -> frozenset[str]:
@@ -555,12 +557,13 @@ class Crossing:
             return tuple(map(str, axis.values[groups[name]]))
         if axis.values or self._is_wordless(name, condition, named=named):
             return ()
-        if self.banks.locale is not None:
-            raise UsageError(
-                f"with a locale= names alone convey {name}, by signal='name'; for words give "
-                f"phrases of your own: groups={{{name!r}: {{{groups[name]!r}: ['…'], …}}}}"
-            )
         kind = condition.words
+        if self.banks.locale is not None and kind not in self.banks.signals.kinds_of(name):
+            raise UsageError(
+                f"locale={self.banks.locale.name!r} has no words of the kind {kind} that convey "
+                f"{name}; give phrases of your own: groups={{{name!r}: {{{groups[name]!r}: ['…'], "
+                "…}}"
+            )
         phrases = self.banks.signals.phrases(name, groups[name], kind, groups.get(GENDER))
         if kind == LABEL:
             self._refuse_after_who(name, phrases[0])

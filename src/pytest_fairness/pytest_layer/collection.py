@@ -18,6 +18,7 @@ import pytest
 from pytest_fairness.analysis.controls import checked_controls
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.baselines.justifications import Justification, parse
+from pytest_fairness.design.answer_forms import AnswerForm
 from pytest_fairness.design.grid import Grid, expand_grid, pilot_grid, staged_grid
 from pytest_fairness.design.pairs import expand_pairs, staged_pairs
 from pytest_fairness.design.pooled_grid import pooled_grid, pooled_pilot
@@ -46,6 +47,7 @@ from pytest_fairness.pytest_layer.plans import (
     Usable,
 )
 from pytest_fairness.scorers import Scorer, is_refusal
+from pytest_fairness.scorers.given_answers import given_answer
 from pytest_fairness.words import listed, names_in
 
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
@@ -327,7 +329,8 @@ def _planned(
     make_grid, make_pilot = _grid_makers(arguments, looks, staged=staged)
     planned = PlannedGrid(make_grid(**arguments), ladder, temperatures, arguments)
     if ladder is not None:
-        planned = replace(planned, usable=usable(ladder.scorer, scorers()))
+        judge = usable(ladder.scorer, scorers())
+        planned = replace(planned, usable=_usable_by_labels(judge, planned.grid.answer))
     if pilot_calls is None:
         return planned
     if not staged:
@@ -361,9 +364,8 @@ def _ladder(
     """
     if strategies is None and pilot_calls is not None:
         return None
-    if strategies is not None and arguments.get("locale") is not None:
-        raise UsageError("strategies= are written in English, and go with no locale=")
-    return ladder_of(strategies, scorer, arguments["personas_folder"])
+    folder = arguments["personas_folder"]
+    return ladder_of(strategies, scorer, folder, arguments.get("locale"))
 
 
 def _refuse_no_decision(scorer: object, scorers: Mapping[str, Any]) -> None:
@@ -411,6 +413,23 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
     return (
         lambda text: not is_refusal(text) and scorer.score(text) is not None
     ), scorer.fingerprint
+
+
+def _usable_by_labels(judge: Usable, form: AnswerForm | None) -> Usable:
+    """Return *judge*, or what also takes the labels of a *form* that no scorer reads, since they say
+    themselves what they mean.
+    """
+    if form is None or not form.meanings:
+        return judge
+    reads, version = judge
+
+    def is_usable(text: str) -> bool:
+        given = given_answer(text, form.key, form.answers)
+        if given is None:
+            return reads(text)
+        return given.text is not None
+
+    return is_usable, f"{version}, {form.key}: {', '.join(form.answers)}"
 
 
 def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:

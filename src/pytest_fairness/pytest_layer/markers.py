@@ -112,6 +112,7 @@ def fairness_pairs(
     turns: Sequence[str] | None = None,
     answer: Mapping[str, object] | None = None,
     answer_form: bool = True,
+    locale: str | None = None,
     names: int | None = None,
     context: Mapping[str, object] | None = None,
     parameters: Mapping[str, Any] | None = None,
