@@ -7,11 +7,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from pytest_fairness.documents import open_document
 from pytest_fairness.scorers.lexicon import CATEGORIES, shipped_lexicon
+from tests.support.benchmarks import benchmark
 from tests.support.labelled_texts import DATA, labelled_texts
 
 #: Precision, recall, and flagged texts that are clean: a little worse than docs/lexicon.md has
@@ -71,6 +73,13 @@ def test_ordinary_letters_by_another_author() -> None:
         warnings = lexicon.warnings(letter["text"])
         flagged[half_of(letter["text"])] += any(warning.severity != "low" for warning in warnings)
     assert flagged == {"read": 3, "held back": 13}
+
+
+def test_another_copy_of_the_mails_is_refused(tmp_path: Path) -> None:
+    """The script has digests of texts that are no part of the repository."""
+    (tmp_path / "0001.txt").write_text("Subject: meter\n" + "the meter was read on monday . " * 20)
+    with pytest.raises(SystemExit, match="these are other mails"):
+        benchmark("ordinary_mails").mails_of(tmp_path)
 
 
 def test_unfair_letters_by_another_author() -> None:

@@ -23,6 +23,7 @@ from pytest_fairness.suites.governance import third_party
 from pytest_fairness.suites.governance.canary import (
     CanaryReplies,
     CanaryReply,
+    answer_in,
     canary_finding,
     canary_prompts,
     canary_section,
@@ -406,6 +407,14 @@ def test_replies_are_kept_and_read_back(tmp_path: Path) -> None:
     )
     assert canary_section(hostile, replies()) is not None
     assert canary_section(replies(), replies()) is None
+
+
+def test_what_stands_around_the_answer_is_no_change() -> None:
+    """The line is compared where there is one; without, or declined, all of the reply."""
+    before = answer_in("It is easy enough: seventeen and 25.\n\nANSWER: 42")
+    assert before == answer_in("Sure!\n**ANSWER:** `42`.") == answer_in("42")
+    assert before != answer_in("ANSWER: 43")
+    assert answer_in("No.\nANSWER: declined") != answer_in("Never.\nANSWER: declined")
 
 
 def test_case_blanks_and_punctuation_are_no_change() -> None:

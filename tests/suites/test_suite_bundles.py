@@ -59,8 +59,11 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
         {"bias.yaml": "names: [10]\nneutral_names: [10]\ntemperatures: [default]\n"},
     ),
     "governance": (
-        ("-k", "test_third_party or test_there_are or gender and (explained or as_long)"),
-        {},
+        ("--fairness-test=DATA-*,TRANS-*,THRD-CANA-*", "-k", "not race_ethnicity"),
+        {
+            "governance.yaml": "data:\n  dataset: staff.csv\n  columns: {gender: sex}\n",
+            "staff.csv": "id,sex,pay\n" + "".join(f"{n},{'fm'[n % 2]},{n}\n" for n in range(200)),
+        },
     ),
 }
 
@@ -89,15 +92,50 @@ def test_f69_the_bundle_of_a_suite_verifies(
         "--fairness-endpoint=direct",
         *arguments,
     )
-    result = run_pytest(tmp_path, "-p", "no:cacheprovider", "-p", "no:xdist", *asked)
-    (run,) = (tmp_path / ".fairness" / "runs").glob("2*")
+    findings = verified_findings(tmp_path, *asked)
+    CHECKS.get(suite, _nothing_more)(findings)
+    if suite == "governance":
+        _check_processes(verified_findings(tmp_path, *asked[:3], "-k", PROCESSES))
+
+
+#: The tests that judge past runs.
+PROCESSES = "past_runs or oversight or monitoring or third_party and not canary"
+
+
+def verified_findings(folder: Path, *asked: str) -> list[dict[str, Any]]:
+    """The findings of the newest run, that of a session with these arguments, whose bundle
+    verifies.
+    """
+    result = run_pytest(folder, "-p", "no:cacheprovider", "-p", "no:xdist", *asked)
+    run = max((folder / ".fairness" / "runs").glob("2*"))
     results = json.loads((run / "findings.json").read_bytes())
     assert results["findings"], result.stdout.str()
     assert not results["run"]["simulated"]
-    verified = verify(write_bundle(run, tmp_path / "evidence.zip"))
+    verified = verify(write_bundle(run, folder / f"{run.name}.zip"))
     assert verified.problems == []
     assert len(verified.derived) == len(results["findings"])
-    CHECKS.get(suite, _nothing_more)(results["findings"])
+    findings: list[dict[str, Any]] = results["findings"]
+    return findings
+
+
+def _check_processes(findings: Sequence[Mapping[str, Any]]) -> None:
+    """The run before is judged: there is one, its model is the declared one, its parameters
+    arrived; of drift nothing is known yet.
+    """
+    verdicts = {finding["test_id"]: finding["verdict"] for finding in findings}
+    assert {test_id.split("-")[0] for test_id in verdicts} == {"PAST", "OVER", "MON", "THRD"}
+    passing = ("PAST-RUNS-001", "THRD-MODEL-001", "THRD-PARM-001", "OVER-JUST-001")
+    assert {verdicts[test_id] for test_id in passing} == {"PASS"}
+    assert {verdicts[f"MON-{what}-001"] for what in ("GAP", "LEVEL", "VERD")} == {"INCONCLUSIVE"}
+
+
+def _data_and_explanations(findings: Sequence[Mapping[str, Any]]) -> None:
+    """A dataset of one class is judged; explanations are read from the line that names facts."""
+    verdicts = {finding["test_id"]: finding["verdict"] for finding in findings}
+    assert {"DATA-QUAL-001", "DATA-MISS-001", "THRD-CANA-001"} <= verdicts.keys()
+    explained = [verdicts[f"TRANS-EXPL-{number}"] for number in ("002", "012", "022", "032")]
+    assert explained[0] == "PASS"
+    assert not {"FLAG", "FAIL"}.intersection(explained)
 
 
 def _nothing_more(findings: Sequence[Mapping[str, Any]]) -> None:
@@ -118,4 +156,8 @@ def _read_by_model(findings: Sequence[Mapping[str, Any]]) -> None:
     assert sum("read by the model" in sentence for sentence in sentences) == 2
 
 
-CHECKS = {"bias": _asked_by_form, "red_team": _read_by_model}
+CHECKS = {
+    "bias": _asked_by_form,
+    "red_team": _read_by_model,
+    "governance": _data_and_explanations,
+}

@@ -8,6 +8,7 @@ module of their name.
 
 from __future__ import annotations
 
+from pytest_fairness.scorers.given_answers import answer_line
 from pytest_fairness.scorers.letter import (
     PASS_THRESHOLD,
     category_scores,
@@ -33,6 +34,7 @@ __all__ = [
     "LexiconWarning",
     "Outcome",
     "Scorer",
+    "answer_line",
     "category_scores",
     "decided_warnings",
     "is_refusal",

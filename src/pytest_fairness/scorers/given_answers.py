@@ -120,6 +120,16 @@ def last_line(reply: str) -> str | None:
     return answer
 
 
+def answer_line(reply: str) -> str | None:
+    """Return what stands on the last line ``ANSWER: …`` of *reply*, after its thoughts and without
+    what marks it; None without such a line, or where that declines to answer.
+    """
+    line = last_line(_settled(reply))
+    if not line or line.casefold() in DECLINING:
+        return None
+    return line
+
+
 def _settled(reply: str) -> str:
     """Return what follows the thoughts of *reply*, with plain line ends."""
     text = reply.replace("\r\n", "\n").replace("\r", "\n").translate(_INVISIBLE)

@@ -12,11 +12,12 @@ from dataclasses import replace
 from pytest_fairness import documents
 from pytest_fairness.endpoints.function import AMBIENT
 from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request
-from pytest_fairness.endpoints.simulated.answers import Question, answer
+from pytest_fairness.endpoints.simulated.answers import Question, answer, explained
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
 from pytest_fairness.endpoints.simulated.misreading import asked_reading, read
 from pytest_fairness.endpoints.simulated.prompt import (
     Task,
+    asks_for_facts,
     asks_for_line,
     read_person,
     read_task,
@@ -100,8 +101,10 @@ class SimulatedEndpoint:
         question = Question(reading, task, self.planted, draws, draws.normal(), request.signals)
         if self._refuses(question):
             return _reply(request, question.pick("refusals"), Status.REFUSED)
-        on_line = asks_for_line(request.messages[-1].content)
-        return _reply(request, answer(question, on_line=on_line))
+        prompt = request.messages[-1].content
+        if asks_for_facts(prompt):
+            return _reply(request, explained(question))
+        return _reply(request, answer(question, on_line=asks_for_line(prompt)))
 
     def _draws(self, request: Request) -> Draws:
         """Return the chance of *request*; at temperature 0 all repetitions share one."""

@@ -83,6 +83,16 @@ def answer(question: Question, *, on_line: bool = False) -> str:
     return f"{words}\n\n{_in_language(task, 'line')['key']}: {value}"
 
 
+def explained(question: Question) -> str:
+    """The reply to a task with facts, with those that it takes up on a line at its end; where the
+    style of the endpoint explains nothing, with the first.
+    """
+    words = answer(question)
+    facts = question.task.facts
+    taken_up = [fact for fact in facts if f"The {fact} as stated" in words] or facts[:1]
+    return f"{words}\n\nANSWER: {', '.join(taken_up)}"
+
+
 def _as_json(question: Question) -> str:
     """The reply with a field for each key of the task, by default the one of its kind."""
     task = question.task

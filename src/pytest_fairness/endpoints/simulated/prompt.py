@@ -67,6 +67,11 @@ def asks_for_line(text: str) -> bool:
     return _ANSWER_LINE.search(text) is not None
 
 
+def asks_for_facts(text: str) -> bool:
+    """Return whether *text* wants the facts that counted on that line."""
+    return "`ANSWER: <the facts that counted" in text
+
+
 def without_form(text: str) -> str:
     """Return *text* without the sentence that asks for the form of its answer: what is asked is the
     same.

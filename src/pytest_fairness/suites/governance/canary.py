@@ -29,6 +29,7 @@ from pytest_fairness.analysis.checks import ALPHA, JudgedShare, checked, judge_s
 from pytest_fairness.model import JSON
 from pytest_fairness.reports import Columns, Section, table
 from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.scorers import answer_line
 from pytest_fairness.suites.authoring import open_document, slug
 from pytest_fairness.suites.governance.past_results import MOST_LISTED
 from pytest_fairness.suites.governance.third_party import ThirdPartyOptions
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PROMPTS = "canary_prompts.yaml"
+#: A prompt as it is asked: what stands around the answer may change with the hour.
+ASKED = (
+    "{prompt}\n\nEnd with a line `ANSWER: <that answer alone>`; if you decline to answer, with a line "
+    "`ANSWER: declined`."
+)
 #: A model that is replaced changes most replies; fewer may be a change of its settings.
 MOST = 0.5
 
@@ -124,6 +130,13 @@ def reference_replies(
     return None, ""
 
 
+def answer_in(reply: str) -> str:
+    """The answer on the last line of *reply*, which the request asks for, normalised; all of a reply
+    without such a line, or one that declines.
+    """
+    return normalised(answer_line(reply) or reply)
+
+
 def normalised(reply: str) -> str:
     """*reply* without what a model changes freely: case, blanks, punctuation."""
     return " ".join(re.findall(r"\w+", reply.casefold()))
@@ -145,8 +158,8 @@ class ChangedReplies:
             earlier = before.replies.get(name)
             if earlier is None or earlier.prompt != reply.prompt:
                 continue
-            then = normalised(earlier.reply)
-            text = normalised(reply.reply)
+            then = answer_in(earlier.reply)
+            text = answer_in(reply.reply)
             similarity[name] = SequenceMatcher(None, then, text, autojunk=False).ratio()
             if text != then:
                 changed.append(name)
@@ -303,7 +316,7 @@ def canary_section(now: CanaryReplies, before: CanaryReplies | None) -> Section 
     rows = []
     for name, reply in now.replies.items():
         earlier = before.replies.get(name)
-        if earlier is not None and normalised(earlier.reply) != normalised(reply.reply):
+        if earlier is not None and answer_in(earlier.reply) != answer_in(reply.reply):
             rows.append((name, earlier.reply, reply.reply))
     if not rows:
         return None

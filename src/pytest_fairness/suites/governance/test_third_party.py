@@ -65,7 +65,7 @@ def test_parameters_arrive(services: Services) -> None:
 
 @pytest.mark.fairness(id="THRD-CANA-001", module=MODULE, controls=CONTROLS)
 @pytest.mark.fairness_grid(
-    template="{prompt}",
+    template=canary.ASKED,
     groups={"canary": {"any": list(canary.canary_prompts().values())}},
     name_slot="prompt",
     names=(len(canary.canary_prompts()),),
