@@ -152,3 +152,54 @@ def test_the_tests_of_a_suite_share_the_level_of_the_session(
 def test_a_level_that_is_none(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it=SUITE.replace('module="iso42001-bias"', "alpha=5"))
     suite.runpytest_inprocess().stderr.fnmatch_lines(["*alpha=5 is no level*"])
+
+
+TWO = """
+import pytest
+
+@pytest.mark.fairness(id="HIRE-1")
+@pytest.mark.fairness_grid(
+    template="Rate {name}.", groups={"gender": ["female", "male"]}, names=3, repetitions=1
+)
+def test_first(trials):
+    assert len(trials) == 6
+
+@pytest.mark.fairness(id="HIRE-2")
+@pytest.mark.fairness_grid(
+    template="Rate TEXT.", groups={"gender": ["female", "male"]}, names=3, repetitions=1
+)
+def test_second(trials):
+    assert len(trials) == 6
+"""
+RENAMED = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    items[1].add_marker(pytest.mark.fairness(id="HIRE-3"), append=False)
+"""
+
+
+def test_a_design_that_is_left_out_is_not_drawn(pytester: pytest.Pytester, mode: list[str]) -> None:
+    """A test that is not named needs no design that makes sense; one that is named does."""
+    pytester.makepyfile(test_it=TWO.replace("TEXT", "somebody"))
+    pytester.runpytest_subprocess(*mode, "--fairness-test=HIRE-1").assert_outcomes(
+        passed=1, **({} if mode[-1] == "-n2" else {"deselected": 1})
+    )
+    for arguments in ([], ["--fairness-test=HIRE-*"], ["--fairness-test=HIRE-2"]):
+        refused = pytester.runpytest_subprocess(*mode, *arguments)
+        assert "test_it.py::test_second: template 't1' has no slot for the name" in str(
+            refused.stdout
+        )
+        assert refused.parseoutcomes().keys() == {"errors"}
+
+
+def test_a_test_that_a_hook_gives_its_id_is_drawn(
+    pytester: pytest.Pytester, mode: list[str]
+) -> None:
+    """Its markers say that it is left out, when its items are made."""
+    pytester.makepyfile(test_it=TWO.replace("TEXT", "{name}"), conftest=RENAMED)
+    result = pytester.runpytest_subprocess(*mode, "--fairness-test=HIRE-3", "-v")
+    result.stdout.fnmatch_lines(
+        ["*test_second*PASSED*" if mode[-1] != "-n2" else "*PASSED*second*"]
+    )

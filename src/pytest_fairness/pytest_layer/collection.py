@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import chain
+from itertools import chain, product, starmap
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import pytest
 
@@ -74,6 +74,19 @@ class Selection(NamedTuple):
     tier: int
     temperature: float | None
     endpoint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undrawn:
+    """The design of a test that the session leaves out, as far as its marker says: what its items
+    are made of. ``draw`` makes the design of it.
+    """
+
+    tiers_by_arm: ClassVar[bool] = False
+
+    has_system_prompt: bool
+    temperatures: tuple[float | None, ...]
+    draw: Callable[[], Planned]
 
 
 def name_of(item: pytest.Item) -> str:
@@ -149,18 +162,21 @@ def expand(
     scorers: Callable[[], Mapping[str, Any]],
     resolve: Resolve,
     looks: tuple[int, ...] | None,
-) -> dict[Key, Planned]:
+    tests: str,
+) -> dict[Key, Planned | Undrawn]:
     """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; what it plans, a
-    design or several. *looks* are those of the project, in names a group.
+    design or several. *looks* are those of the project, in names a group. A grid whose id is not
+    among *tests*, which ``--fairness-test`` names, is not drawn.
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
     wanted = PULLS.intersection(metafunc.fixturenames)
     problem = ""
     try:
-        designs = _designs_of(metafunc, wanted, scorers, resolve, looks)
+        designs = _designs_of(metafunc, wanted, scorers, resolve, looks, names_in(tests))
         planned = _alike(designs)
-        _refuse_too_many_items(planned, wanted)
+        if not isinstance(planned, Undrawn):
+            _refuse_too_many_items(planned, wanted)
     except UsageError as error:
         problem = str(error)
     if problem:  # outside the except block: one error is shown, not two
@@ -172,10 +188,10 @@ def expand(
     if planned.temperatures:
         named = list(map(_temperature_id, planned.temperatures))
         metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
-    if "cell" in wanted:
+    if "cell" in wanted and not isinstance(planned, Undrawn):
         cells = [planned.cell(index).id for index in range(len(planned.grid))]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
-    plans = {}
+    plans: dict[Key, Planned | Undrawn] = {}
     for design_class, design in designs.items():
         plans[_key(metafunc.definition, design_class)] = design
     return plans
@@ -194,9 +210,10 @@ def _designs_of(
     scorers: Callable[[], Mapping[str, Any]],
     resolve: Resolve,
     looks: tuple[int, ...] | None,
-) -> dict[str | None, Planned]:
-    """The designs of the test's marker, by the protected class that each is for. Raises UsageError
-    where there is none that the test can have.
+    names: Sequence[str],
+) -> dict[str | None, Planned | Undrawn]:
+    """The designs of the test's marker, by the protected class that each is for; undrawn those of
+    tests that *names* leave out. Raises UsageError where there is none that the test can have.
     """
     marker, *more = filter(None, map(metafunc.definition.get_closest_marker, DESIGNS))
     if more:
@@ -210,10 +227,27 @@ def _designs_of(
         raise UsageError(
             "asks for both 'trials' and 'cell'; write two tests: they share their replies"
         )
-    return {
-        design_class: _planned(design, metafunc, scorers, resolve, looks)
-        for design_class, design in _marks(marker, wanted).items()
-    }
+    designs: dict[str | None, Planned | Undrawn] = {}
+    for design_class, design in _marks(marker, wanted).items():
+        draw = partial(_planned, design, metafunc, scorers, resolve, looks)
+        if wanted == {"trials"} and _is_left_out(metafunc.definition, design_class, names):
+            temperatures = _temperatures(dict(design.kwargs))
+            has_system_prompt = design.kwargs.get("system") is not None
+            designs[design_class] = Undrawn(has_system_prompt, temperatures, draw)
+        else:
+            designs[design_class] = draw()
+    return designs
+
+
+def _is_left_out(definition: pytest.Item, design_class: str | None, names: Sequence[str]) -> bool:
+    """Return whether the markers of a grid give its items an id that none of *names* has; False
+    where there are no names. A hook may give them another id all the same.
+    """
+    if not names or definition.get_closest_marker(GRID) is None:
+        return False
+    each = _grid_arguments(definition).get("each") or {}
+    label = each.get(design_class, {}).get("id") or _keywords_of(definition).get("id")
+    return bool(label) and not _have_name([str(label)], names)
 
 
 def _refuse_too_many_items(planned: Planned, wanted: Set[str]) -> None:
@@ -271,7 +305,7 @@ def _is_mapping_of_mappings(value: object) -> bool:
     return all(isinstance(entry, Mapping) for entry in value.values())
 
 
-def _alike(designs: Mapping[str | None, Planned]) -> Planned:
+def _alike(designs: Mapping[str | None, Planned | Undrawn]) -> Planned | Undrawn:
     """One of *designs*, which have to share their tiers and temperatures: those are axes of the
     test.
     """
@@ -473,7 +507,7 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
     return places[0]
 
 
-def _tiers(grid: Planned, tier: str, *, declared: bool) -> tuple[list[Any], list[Any]]:
+def _tiers(grid: Planned | Undrawn, tier: str, *, declared: bool) -> tuple[list[Any], list[Any]]:
     """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is.
     *declared*: the system under test is one of the settings; of a test's own nobody knows yet
     whether it takes a system prompt.
@@ -669,7 +703,9 @@ class _Choice(NamedTuple):
                     f"{self.option}: no test collected here has {name!r}; there are: "
                     f"{listed(list(every)[:20])}"
                 )
-        return [item for item in items if any(map(self._has, labels[item]))]
+        return [item for item in items if _have_name(labels[item], self.names)]
 
-    def _has(self, label: str) -> bool:
-        return any(fnmatchcase(label, name) for name in self.names)
+
+def _have_name(labels: Iterable[str], names: Sequence[str]) -> bool:
+    """Return whether one of *labels* is among *names*, or fits a pattern among them."""
+    return any(starmap(fnmatchcase, product(labels, names)))

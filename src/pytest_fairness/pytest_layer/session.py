@@ -74,6 +74,7 @@ class FairnessSession:
         self.worker: str | None = self._given.get("workerid")
         self._started = time.monotonic()
         self.grids: dict[collection.Key, Planned] = {}
+        self._undrawn: dict[collection.Key, collection.Undrawn] = {}
         self.ledger = Ledger()
         self._items: Sequence[pytest.Item] = ()
         self.asking = 0
@@ -89,13 +90,19 @@ class FairnessSession:
             return
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
-        self.grids |= collection.expand(
+        designs = collection.expand(
             metafunc,
             self.settings.tier,
             lambda: self.scorers.by_name,
             resolve,
             self.settings.declared_looks,
+            self.settings.test,
         )
+        for key, design in designs.items():
+            if isinstance(design, collection.Undrawn):
+                self._undrawn[key] = design
+            else:
+                self.grids[key] = design
 
     def count_asking(self, items: Sequence[pytest.Item]) -> None:
         """Count the tests that judge trials, before any is deselected."""
@@ -107,6 +114,7 @@ class FairnessSession:
             return
         try:
             kept = collection.selected(items, self.settings.test, self.settings.protected_class)
+            self._draw(kept)
         except UsageError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
@@ -116,6 +124,15 @@ class FairnessSession:
         if left:
             self.config.hook.pytest_deselected(items=left)
             items[:] = kept
+
+    def _draw(self, items: Sequence[pytest.Item]) -> None:
+        """Draw the designs of *items* that nothing in their markers told to be kept. Raises
+        UsageError.
+        """
+        for key in map(collection.grid_key, items):
+            undrawn = self._undrawn.pop(key, None)
+            if undrawn is not None:
+                self.grids[key] = undrawn.draw()
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run, and open the run, and the one

@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
@@ -46,6 +46,9 @@ MOST_WARNINGS = 1_000
 #: Forms that one phrase may stand for.
 _MOST_FORMS = 1_000
 _CONTEXT = "lexicon/context.yaml"
+#: Texts whose warnings are remembered, and the characters that one of them has at most.
+_REMEMBERED = 4_096
+_LONGEST_REMEMBERED = 4_000
 
 
 class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -253,6 +256,19 @@ class Lexicon:
         ``non_binary``), None where it is unknown. Of matches that overlap within a category the
         worst stands, then the longest. The time it takes is proportional to the length of *text*.
         """
+        if len(text) > _LONGEST_REMEMBERED:
+            return self._read(text, gender)
+        return self._remembered(text, gender)
+
+    @cached_property
+    def _remembered(self) -> Callable[[str, str | None], tuple[LexiconWarning, ...]]:
+        """Returns what :meth:`_read` does, without reading a text of late again: every scorer of
+        letters, and whoever shows their warnings, asks for the same.
+        """
+        return lru_cache(maxsize=_REMEMBERED)(self._read)
+
+    def _read(self, text: str, gender: str | None) -> tuple[LexiconWarning, ...]:
+        """Return the warnings of *text*."""
         matches = self._phrases.matches(_ReadText(text), gender)
         first = islice(matches, 4 * MOST_WARNINGS)  # some overlap
         ordered = sorted(first, key=lambda warning: (warning.start, -warning.end))
