@@ -51,8 +51,8 @@ for number in range(TESTS):
 CONFTEST = """
 import time
 
-# What a judgement imports once a process is no part of asking.
-import pandas, scipy.stats, statsmodels.stats.multitest, statsmodels.stats.proportion
+# What asking and judging import once a process is no part of either.
+import aiohttp, pandas, scipy.stats, statsmodels.stats.multitest, statsmodels.stats.proportion
 
 BEGUN = []
 

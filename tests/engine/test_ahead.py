@@ -65,6 +65,65 @@ def test_who_asks_ahead_gets_a_place_after_all_others() -> None:
     assert asyncio.run(scenario()) == ["now", "soon", "later", "later still"]
 
 
+async def asked_at(pace: Pace, requests: int) -> list[float]:
+    """Return when so many *requests*, which all want to leave at once, leave."""
+
+    async def ask() -> float:
+        await pace.enter()
+        return asyncio.get_running_loop().time()
+
+    return await asyncio.gather(*(ask() for _ in range(requests)))
+
+
+def test_requests_leave_a_few_at_a_time() -> None:
+    """So that their answers do not wait for one another; those of a system that answers at once do
+    not wait at all."""
+
+    async def scenario(seconds: float) -> list[float]:
+        pace = Pace(64)
+        pace.took(seconds)
+        return await asked_at(pace, 64)
+
+    left = asyncio.run(scenario(0.2))
+    assert left[63] - left[0] >= 0.08
+    assert left[31] - left[0] >= 0.03
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asyncio, "sleep", note)
+        asyncio.run(scenario(0.0))
+        assert pauses == []
+        asyncio.run(scenario(0.02))
+        assert max(pauses) < 0.01
+
+
+def test_a_place_given_up_before_its_turn_is_not_lost() -> None:
+    async def scenario() -> int:
+        pace = Pace(16)
+        pace.took(1.0)
+        tasks = [asyncio.create_task(pace.enter()) for _ in range(16)]
+        await asyncio.sleep(0)
+        tasks[15].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.timeout(10):
+            return await pace.enter()
+
+    assert asyncio.run(scenario()) == 16
+
+
+def test_who_fills_free_places_is_called_until_all_are_asked(engine_for: EngineMaker) -> None:
+    """Again while a stage is asked, and before it is judged."""
+    endpoint = Scripted(delay=0.1)
+    engine = engine_for(endpoint, concurrency=1)
+    asked: list[int] = []
+    engine.run(plan(8), meanwhile=lambda: asked.append(len(endpoint.requests)))
+    assert len(set(asked)) > 2
+    assert asked[-1] == 8
+
+
 def test_nothing_is_asked_twice(engine_for: EngineMaker) -> None:
     """Later trials get the places that are left; the run that wants them waits for the rest, and
     asks none again."""

@@ -137,8 +137,8 @@ class Engine(EngineContext):
         self, planned: Sequence[PlannedTrial], *, meanwhile: Callable[[], None] | None = None
     ) -> list[Trial]:
         """Return the trials of *planned*, in its order: those in the store, and the others asked
-        now. *meanwhile* is called while they are asked, once the endpoint has answered, or else
-        before it returns.
+        now. *meanwhile* is called again and again while they are asked, once the endpoint has
+        answered, and before it returns.
 
         Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no
         room, EndpointError where the endpoint refuses us altogether, StoreError where the log
@@ -151,7 +151,7 @@ class Engine(EngineContext):
             finished, missing = self._recorded(keys, planned)
             if missing:
                 finished |= self._ask(missing, meanwhile)
-            elif meanwhile is not None:
+            if meanwhile is not None:
                 meanwhile()
             self.store.log_uses(keys, planned, finished)
             self.store.flush()
@@ -347,10 +347,10 @@ class Engine(EngineContext):
                         futures.append(self._asking[queue])
                     else:
                         futures.append(self._begin(queue, loop))
-                if meanwhile is not None:
-                    while not self.answers and not all(future.done() for future in futures):
-                        wait(futures, timeout=_HEEDED)
-                    meanwhile()
+                while meanwhile is not None and not all(future.done() for future in futures):
+                    if self.answers:
+                        meanwhile()
+                    wait(futures, timeout=_HEEDED)
                 _wait(futures)
                 for future in futures:
                     future.result()

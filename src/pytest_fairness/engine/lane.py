@@ -26,6 +26,10 @@ from pytest_fairness.runs.money import dollars, worst_case
 from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_record, sent_record
 from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
+#: Seconds between two requests, on average, where many could leave at once, and how many leave
+#: together: more at once would wait for one another when their answers come, time after time.
+_APART, _TOGETHER = 0.0015, 8
+
 
 @dataclass(eq=False, repr=False)
 class EngineContext:
@@ -108,6 +112,7 @@ class Pace:
         self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
         self._came = itertools.count()
         self._begun = self._last_cut = 0
+        self._apart = self._next = 0.0
 
     @property
     def width(self) -> int:
@@ -129,8 +134,28 @@ class Pace:
                 if place.done() and not place.cancelled():
                     self._give_on()
                 raise
+        await self._keep_apart()
         self._begun += 1
         return self._begun
+
+    async def _keep_apart(self) -> None:
+        """Wait for the turn of a request that has its place: at once where none went just before."""
+        now = asyncio.get_running_loop().time()
+        turn = max(now, self._next)
+        self._next = turn + self._apart
+        if turn == now or not self._apart:
+            return
+        try:
+            await asyncio.sleep(turn - turn % (_TOGETHER * self._apart) - now)
+        except asyncio.CancelledError:
+            self._give_on()
+            raise
+
+    def took(self, seconds: float) -> None:
+        """Keep requests apart as suits those that take so many *seconds*: by half of what is between
+        them where they are spread out.
+        """
+        self._apart = min(_APART, seconds / self._most / 2)
 
     def _give_on(self) -> None:
         """Give a place to the next who waits for it, or free it."""
@@ -233,8 +258,9 @@ class Lane:
     async def attempt(self, conversation: Conversation, reserved: int) -> Attempt:
         """Ask for the next turn, once; *reserved* is set aside for it.
 
-        Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the
-        reservation standing where something may have been spent.
+        Returns when the attempt is logged, also when it is cancelled: it is on the disk when the
+        request that comes next, of whatever trial, leaves. Raises StoreError, with the reservation
+        standing where something may have been spent.
         """
         conversation.attempts += 1
         started = time.monotonic()
@@ -257,12 +283,11 @@ class Lane:
             if not self.endpoint.simulated:
                 await leaving()
         ending = await self._ask(request, self._limit())
+        seconds = time.monotonic() - started
         if unlogged is not None:
             raise unlogged
-        self.conclude(conversation, ending, reserved, time.monotonic() - started)
-        # What was paid for is on the disk before anything comes of it.
-        if not self.endpoint.simulated:
-            await self._store.written()
+        self.pace.took(seconds)
+        self.conclude(conversation, ending, reserved, seconds)
         return ending
 
     def _limit(self) -> float:

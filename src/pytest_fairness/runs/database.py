@@ -498,6 +498,12 @@ class Database:
         if len(self._queue) > _WAITING or len(body) > _LONG:
             self.submit(Flush()).result()
 
+    def post(self, operation: Operation) -> None:
+        """Have *operation*, of which nobody asks what comes, done with what comes next, or within
+        milliseconds. Raises StoreError.
+        """
+        self._put(_Waiting(operation, None), urgent=False)
+
     def submit(self, operation: Operation) -> Future[Any]:
         """Have *operation* done after all that came before; its result, or what it raises, when
         that is on the disk. Raises StoreError.

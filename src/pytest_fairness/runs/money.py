@@ -205,7 +205,7 @@ class Budget:
         """Set *amount* aside, as :class:`Reserve` does."""
         operation = Reserve(amount=amount, cap=self.cap)
         if self.cap is None:
-            self._database.submit(operation)  # there is nothing that it could fail to fit
+            self._database.post(operation)  # there is nothing that it could fail to fit
         else:
             reserved = self._database.done(operation)
             try:
@@ -222,11 +222,11 @@ class Budget:
         if reserved.cancelled() or reserved.exception() is not None:
             return
         if reserved.result():
-            self._database.submit(Settle(reserved=amount, cost=0))
+            self._database.post(Settle(reserved=amount, cost=0))
 
     def settle(self, reserved: int, cost: int) -> None:
         """Put *cost* in the place of *reserved*."""
-        self._database.submit(Settle(reserved=reserved, cost=cost))
+        self._database.post(Settle(reserved=reserved, cost=cost))
         self.reserved -= reserved
 
     def leave(self, amount: int) -> None:
