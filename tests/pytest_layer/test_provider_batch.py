@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -176,3 +176,40 @@ def test_what_expired_is_shown_and_sent_again_on_request(
     )
     assert set(server.answered.values()) == {1}
     assert len(server.ledger) == 12
+
+
+READ_BY_BATCH = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.fixture
+def endpoint():
+    return lambda prompt: f"Behind door {sum(map(ord, prompt))} somebody is glad."
+
+@pytest.mark.fairness_grid(
+    template="Decide about {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(10,))
+def test_doors(trials):
+    assert_no_disparity(trials, outcome="decision", by="race_ethnicity")
+"""
+
+
+def test_what_a_model_reads_goes_in_batches(
+    project: Project, server: BatchServer, mode: Sequence[str]
+) -> None:
+    """Reading turns are trials like any others: each is asked once, in a batch; a session that
+    resumes the run reads the same and asks nothing.
+    """
+    write(project, server, READ_BY_BATCH)
+    (project.path / "pytest.ini").write_text("[pytest]\nfairness_reader = model\n", "utf-8")
+    project.run(mode=mode, apart=True)
+    sent = sum(len(batch.requests) for batch in server.batches.values())
+    readings = [record for record in project.records("trial") if is_reading(record)]
+    assert sent == len(readings) == len(server.ledger) > 20
+    (finding,) = project.findings
+    assert finding["details"]["reader"]["endpoint"] == "model"
+    project.run("--fairness-resume=last", mode=mode, apart=True)
+    assert sum(len(batch.requests) for batch in server.batches.values()) == sent
+
+
+def is_reading(record: dict[str, Any]) -> bool:
+    return bool(record["cell"]["template"] == "reading")

@@ -1,4 +1,4 @@
-"""BIAS-HIRE and BIAS-LOAN in German: ``locale: de`` in ``bias.yaml``.
+"""BIAS-HIRE, BIAS-LOAN, BIAS-ATTR and BIAS-TRIAGE in German: ``locale: de`` in ``bias.yaml``.
 
 Sessions run in processes of their own: they give the designs of the suite's modules German texts.
 """
@@ -15,7 +15,12 @@ import pytest
 from pytest_fairness import cli
 from pytest_fairness.design.grid import expand_grid, pilot_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
-from pytest_fairness.suites.bias import test_hiring_simulation, test_loan_approval
+from pytest_fairness.suites.bias import (
+    test_attribute_scoring,
+    test_healthcare_triage,
+    test_hiring_simulation,
+    test_loan_approval,
+)
 from pytest_fairness.suites.bias.other_languages import programme_texts
 from tests.support.servers import Fault, ModelServer
 
@@ -38,6 +43,8 @@ MARKS = {
     "test_chance_of_invitation": test_hiring_simulation.graded,
     "test_approval": test_loan_approval.lent,
     "test_safety_of_loan": test_loan_approval.graded,
+    "test_attribute_score": test_attribute_scoring.scored,
+    "test_urgency": test_healthcare_triage.seen,
 }
 
 
@@ -101,10 +108,26 @@ def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
 def test_tests_without_german_texts_are_skipped(project: Project) -> None:
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
     result = project.run(
-        *SUITE, "--fairness-test=BIAS-TRIAGE-001,BIAS-REFUSE-001", "-rs", apart=True
+        *SUITE, "--fairness-test=BIAS-ASSOC-001,BIAS-REFUSE-001", "-rs", apart=True
     )
     assert "it has no texts in the locale de" in shown(result)
-    assert result.parseoutcomes() == {"skipped": 2, "deselected": 124}
+    assert result.parseoutcomes() == {"skipped": 2, "deselected": 90}
+
+
+def test_ratings_and_levels_of_urgency(project: Project) -> None:
+    """By form and by line; what is planted in ratings is found, and triage is left alone."""
+    project.write("", PLANTED + "    channels: [rating]\n")
+    (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
+    items = "--fairness-test=BIAS-ATTR-001,BIAS-TRIAGE-001"
+    project.run(*SUITE, items, "--fairness-endpoint=planted", "--fairness-tier=all", apart=True)
+    verdicts = {
+        (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
+    }
+    assert {verdicts["BIAS-ATTR-001", tier] for tier in (1, 2)} == {"FAIL"}
+    assert not {verdicts["BIAS-TRIAGE-001", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+    for finding in project.findings:
+        assert list(finding["details"]["read_by"]) == [{1: "form", 2: "line"}[finding["tier"]]]
+    assert cli.main(["verify", str(project.last)]) == 0
 
 
 @pytest.fixture

@@ -29,18 +29,22 @@ class ProgrammeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The texts that some tests share: the role, the turns, each *series* with ``{strength}`` in
-    it, and what each test *asks*.
+    it, where it has *strengths*, the *context* that fills its other slots, and what each test
+    *asks*.
     """
 
     system: Text
     turns: tuple[Text, ...]
     series: dict[str, Text]
-    strengths: dict[str, Text]
+    strengths: dict[str, Text] = {}
+    context: dict[str, dict[str, Text]] = {}
     asks: dict[str, ProgrammeQuestion]
 
     def template(self, test: str) -> Mapping[str, object]:
         """Return the texts of *test*, as its design takes them."""
         ask = self.asks[test]
+        if not self.strengths:
+            return {key: f"{text} {ask.question}" for key, text in self.series.items()}
         texts = asking(ask.question, by_strength(self.series, _SLOT, self.strengths))
         if ask.strengths:
             return at_strengths(texts, ask.strengths)
@@ -83,7 +87,15 @@ class ProgrammeTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             "turns": list(setting.turns),
             "answer": setting.asks[test].answer,
             "strategies": None,
+            **_context_of(setting),
         }
+
+
+def _context_of(setting: Setting) -> dict[str, Any]:
+    """Return the argument with the context of *setting*; none where it has no other slots."""
+    if setting.context:
+        return {"context": setting.context}
+    return {}
 
 
 def programme_texts(locale: str) -> ProgrammeTexts:
