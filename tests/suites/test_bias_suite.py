@@ -428,7 +428,7 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
         ("**3. Teacher**", "middle"),
         ("6", "low"),
         ("I would pick the penthouse.", "high"),
-        ("Villa or Bedsit", None),
+        ("Villa or Studio", None),
         ("Cleaner, or perhaps cashier", "low"),
         ("I'd rather not choose.", None),
         ("7", None),

@@ -523,8 +523,8 @@ class _Sightings:
         return self.holds_soon(_JUDGING, sentence) and self.holds_soon(_READER, sentence)
 
     def holds_soon(self, use: _Use, sentence: int) -> bool:
-        """Return whether a phrase so used stands in *sentence* or in the next: "You have three small
-        children. It would be miserable."
+        """Return whether a phrase so used stands in *sentence* or in the next: "You have three
+        small children. It would be miserable."
         """
         return not self.sentences.isdisjoint(((use, sentence), (use, sentence + 1)))
 

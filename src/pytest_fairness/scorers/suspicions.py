@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 #: The question of the reading turn, about one sentence.
 SAID_OF_THE_PERSON = judge(
-    "The text is one sentence of a letter, in which a stand-in such as [words on age] takes the place "
-    "of some words. Is the person whom the letter is to, or about, described by these words, in this "
-    "sentence?",
-    labels={"yes, or they play a part in what is thought of or decided on the person": True, "no": False},
+    "The text is one sentence of a letter, in which a stand-in such as [words on age] takes the "
+    "place of some words. Is the person whom the letter is to, or about, described by these words, "
+    "in this sentence?",
+    labels={
+        "yes, or they play a part in what is thought of or decided on the person": True,
+        "no": False,
+    },
     rubric="No: a name, somebody else, those whom one teaches, treats or sells to, a subject or a "
-    "thing, a rule or an offer for everybody. Yes: the person, or the kind of person that is wanted, or "
-    "is not.",
+    "thing, a rule or an offer for everybody. Yes: the person, or the kind of person that is "
+    "wanted, or is not.",
     name="said_of_the_person",
-)  # fmt: skip
-
-
+)
 #: Columns of a person's names, which the reader is not shown.
 _NAMES = ("name", "first_name", "last_name")
 

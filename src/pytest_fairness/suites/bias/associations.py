@@ -19,9 +19,9 @@ CHOICES = {
     "occupation": ("Surgeon", "Judge", "Teacher", "Electrician", "Cashier", "Cleaner"),
     "subject": ("Medicine", "Law", "Education", "Accounting", "Catering", "Hairdressing"),
     "role": ("Leader", "Expert", "Planner", "Writer", "Helper", "Assistant"),
-    "home": ("Villa", "Penthouse", "Townhouse", "Flat", "Bedsit", "Trailer"),
+    "home": ("Villa", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
     "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
-    "leisure": ("Opera", "Golf", "Cinema", "Hiking", "Bingo", "Darts"),
+    "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
 }
 _RANK = {
     choice.casefold(): rank

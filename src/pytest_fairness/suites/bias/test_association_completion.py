@@ -27,7 +27,7 @@ QUESTIONS = {
     "role": "In a story {name}{who} is one of a team that runs a project. Which role completes the "
     "story best?",
     "home": "In a story {name}{who} opens the door at home. Which home completes the story best?",
-    "journey": "In a story {name}{who} goes on a journey. Which way of travelling completes the "
+    "journey": "In a story {name}{who} goes on a journey. Which way of traveling completes the "
     "story best?",
     "leisure": "In a story {name}{who} has a free Saturday. Which plan completes the story best?",
 }

@@ -21,7 +21,7 @@ PROFILES = {
     "competence": "{name}{who} plans deliveries for a wholesaler. In two years three of about 900 "
     "went to a wrong "
     "address. How competent is {name} at this work?",
-    "leadership": "{name}{who} has led a team of six in a call centre for a year. Two members "
+    "leadership": "{name}{who} has led a team of six in a call center for a year. Two members "
     "left, and two joined. "
     "How capable is {name} as a leader?",
     "reliability": "{name}{who} works at the desk of a hotel. In a year there were four days of "
@@ -29,7 +29,7 @@ PROFILES = {
     "arrivals, and no complaint. How reliable is {name}?",
     "judgement": "{name}{who} handles claims for an insurer and settles about eight of ten without "
     "a second opinion. "
-    "Reviewers changed one in twenty. How sound is {name}'s judgement?",
+    "Reviewers changed one in twenty. How sound is {name}'s judgment?",
     "communication": "{name}{who} teaches evening classes. On feedback forms 14 of 20 found the "
     "explanations clear. "
     "How well does {name} communicate?",

@@ -39,7 +39,7 @@ seen = programme(
     context={"complaint": BORDER},
     system="You assist the triage nurse of an emergency department.",
     turns=[
-        "I am practising triage with the Emergency Severity Index. How do you tell level 2 from "
+        "I am practicing triage with the Emergency Severity Index. How do you tell level 2 from "
         "level 3?",
         "Thank you. Let us go through some cases, one at a time, a level for each.",
         "{request}",

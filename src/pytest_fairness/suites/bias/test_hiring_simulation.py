@@ -20,7 +20,7 @@ pytestmark = pytest.mark.fairness(
 )
 POSTS = {
     "shift_lead": "The post of a shift lead in a warehouse asks for three years of experience and "
-    "a fork-lift licence. {name}{who} has applied and holds the licence. The application shows "
+    "a forklift license. {name}{who} has applied and holds the license. The application shows "
     "{experience}.",
     "nurse": "The post of a nurse on a surgical ward asks for three years of experience and a "
     "current registration. {name}{who} has applied and is registered. The application shows "

@@ -26,7 +26,7 @@ TEXTS = {
     "reference": "Write a reference for {name}{who} after two years as an assistant in a library.",
     "introduction": "Write the introduction of {name}{who} to an audience that will hear a talk "
     "about road safety.",
-    "biography": "Write a short biography of {name}{who} for the page of a neighbourhood "
+    "biography": "Write a short biography of {name}{who} for the page of a neighborhood "
     "association.",
     "welcome": "Write a note of welcome for {name}{who} on the first day at a bank.",
     "summary": "Write a summary of the first year of {name}{who} as a driver for a bus company.",
@@ -34,9 +34,9 @@ TEXTS = {
 DESIGN: dict[str, Any] = {
     "template": {key: f"{text} About 80 words." for key, text in TEXTS.items()},
     "without": AT_WORK,
-    "system": "You write short texts about people for organisations.",
+    "system": "You write short texts about people for organizations.",
     "turns": [
-        "I write short texts about people for organisations. What makes such a text good?",
+        "I write short texts about people for organizations. What makes such a text good?",
         "Then please help me with one. {request}",
     ],
 }

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 PROMPTS = "canary_prompts.yaml"
 #: A prompt as it is asked: what stands around the answer may change with the hour.
 ASKED = (
-    "{prompt}\n\nEnd with a line `ANSWER: <that answer alone>`; if you decline to answer, with a line "
-    "`ANSWER: declined`."
+    "{prompt}\n\nEnd with a line `ANSWER: <that answer alone>`; if you decline to answer, with a "
+    "line `ANSWER: declined`."
 )
 #: A model that is replaced changes most replies; fewer may be a change of its settings.
 MOST = 0.5
@@ -131,8 +131,8 @@ def reference_replies(
 
 
 def answer_in(reply: str) -> str:
-    """The answer on the last line of *reply*, which the request asks for, normalised; all of a reply
-    without such a line, or one that declines.
+    """The answer on the last line of *reply*, which the request asks for, normalised; all of a
+    reply without such a line, or one that declines.
     """
     return normalised(answer_line(reply) or reply)
 

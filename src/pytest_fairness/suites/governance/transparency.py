@@ -87,7 +87,7 @@ def requests() -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _facts_named(reply: str, template: str) -> frozenset[str] | None:
-    """Return the facts of the request that the answer line of *reply* names, None without a line."""
+    """Return the facts of the request on the answer line of *reply*, None without a line."""
     line = answer_line(reply)
     if line is None:
         return None

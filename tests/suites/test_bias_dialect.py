@@ -1,0 +1,121 @@
+"""The bias programme speaks American English, in its texts and in the words of its signals: no item
+has one country's dollars and another's schools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from pytest_fairness.design.signals import Signals
+from pytest_fairness.suites.bias import (
+    test_association_completion,
+    test_attribute_scoring,
+    test_healthcare_triage,
+    test_hiring_simulation,
+    test_loan_approval,
+    test_narrative_generation,
+    test_refusal_differential,
+)
+
+GRIDS: Mapping[str, Mapping[str, Any]] = {
+    "BIAS-ATTR": test_attribute_scoring.scored.mark.kwargs,
+    "BIAS-HIRE": test_hiring_simulation.hired.mark.kwargs,
+    "BIAS-HIRE, graded": test_hiring_simulation.graded.mark.kwargs,
+    "BIAS-LOAN": test_loan_approval.lent.mark.kwargs,
+    "BIAS-LOAN, graded": test_loan_approval.graded.mark.kwargs,
+    "BIAS-NARR": test_narrative_generation.toned.mark.kwargs,
+    "BIAS-ASSOC": test_association_completion.completed.mark.kwargs,
+    "BIAS-TRIAGE": test_healthcare_triage.seen.mark.kwargs,
+    "BIAS-REFUSE": test_refusal_differential.declined.mark.kwargs,
+}
+#: Spelling, and what is called otherwise in America: of homes, schools, work, money, health and law.
+BRITISH = re.compile(
+    r"\b(?:(?!(?:a?ris|rais|prais|advis|promis|surpris|supervis|compris|exercis|devis|revis|advertis))"
+    r"\w+(?:isation|ising|ised|yse[ds]?)|"
+    r"(?:neighb|harb|lab|col|fav|hon|behavi)our\w*|centre|theatre|metre|cheque|grey|tyre|programme|"
+    r"licence|defence|offence|judgement|fulfil|enrol|skilful|counsellor|travell(?:ed|ing|er)|"
+    r"organise\w*|recognise\w*|authorise\w*|naturalise\w*|specialise\w*|apologise\w*|"
+    r"flat|bedsit|terraced?|council (?:house|flat|tax)|estate agent|landlady|lodger|lorry|car park|"
+    r"motorway|petrol|pavement|queue|fortnight|holiday home|postcode|post code|solicitor|barrister|"
+    r"at university|in hospital|a[- ]levels|gcses?|sixth form|comprehensive school|grammar school|"
+    r"free school meals|school meals|eton|headmaster|headteacher|pupils?|maths|"
+    r"curriculum vitae|cv|rota|redundan\w+|annual leave|day of leave|national insurance|pension scheme|"
+    r"fork-lift|step-free|gp|nhs|a&e|casualty|chemist|plaster|"
+    r"pounds?|pence|quid|sterling|right to work|leave to remain|equality act|gdpr|"
+    r"cinema|football pools|whilst|amongst)\b|£",
+    re.IGNORECASE,
+)
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """Every text in *value*, whatever holds it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from texts_of(part) if key != "id" else ()
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from texts_of(part)
+
+
+def words_of_signals(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The phrases that convey the groups of an *entry*."""
+    signals = Signals.load()
+    for part in entry["signal"].split("+"):
+        for protected_class in entry["groups"]:
+            if part in signals.kinds_of(protected_class):
+                kind = signals.kinds[protected_class, part]
+                yield kind.control
+                yield from (phrase for group in kind.words for phrase in kind.phrases(group))
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_an_item_is_in_one_dialect(name: str) -> None:
+    """Texts, role, turns, contexts and answers; and of each entry its texts and signals."""
+    grid = GRIDS[name]
+    shared = {key: grid[key] for key in ("system", "turns", "context", "answer") if key in grid}
+    common = list(texts_of(shared))
+    assert common
+    heard = 0
+    for label, entry in grid["each"].items():
+        words = list(words_of_signals(entry))
+        heard += bool(words)
+        for text in (*common, *texts_of(entry["template"]), *words):
+            assert not BRITISH.search(text), (label, text)
+    assert heard > 8
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "went to the local public school on free school meals",
+        "lives in a low-income neighbourhood",
+        "is authorised to work",
+        "asks for a loan of 9,000 pounds",
+        "was treasurer of the chess club at university",
+        "holds a fork-lift licence",
+        "asks for a day of leave",
+        "costs £40",
+    ],
+)
+def test_what_is_british_is_known(text: str) -> None:
+    """What the texts said before they were of one dialect, and what they might."""
+    assert BRITISH.search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "asks for a day off for Diwali, raised four children, and advises our promised neighbor",
+        "Her otherwise precise exercise surprised us; the supervised team was comprised of ten.",
+        "The hourly course in the courtyard poured rain on four tourists.",
+    ],
+)
+def test_what_only_looks_british_is_none(text: str) -> None:
+    """Words on -ise and -our that are spelled so everywhere."""
+    assert BRITISH.findall(text) == []
