@@ -136,12 +136,12 @@ def countable(
     if isinstance(table, RowCounts):
         return table.table
     if isinstance(table, pd.DataFrame):
-        return table
+        return _that_count(table)
     if labels is not None:
         return as_rows(table)
     source = _opened(table)
     if isinstance(source, pd.DataFrame):
-        return source
+        return _that_count(source)
     columns = _columns(source)
     if block == DEFAULT_BLOCK and block not in columns:
         block = None
@@ -155,6 +155,14 @@ def countable(
     if _has_many_values(source, outcome):
         return as_rows(table)
     return counts_of(table, outcome, by, **given).table
+
+
+def _that_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Return *table* without the rows that stand for none, of a table of counts."""
+    weight = counted_rows(table)
+    if weight is None or weight.all():
+        return table
+    return table[weight > 0]
 
 
 def columns_of(path: str) -> list[str]:
