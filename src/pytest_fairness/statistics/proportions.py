@@ -383,14 +383,13 @@ def standardised_ratio(
     low, high = order, 1 - order
     # To nine digits, so that exactly four fifths is not below them.
     a, b = (Fraction(rates[side]).limit_denominator(10**9) * rows[side] for side in (low, high))
-    counts = (np.array([float(value)]) for value in (a, rows[low], b, rows[high]))
-    xa, na, xb, nb = counts
+    counts = [np.array([float(value)]) for value in (a, rows[low], b, rows[high])]
+    x1, n1, x2, n2 = counts
+    ratio, plain_low, plain_high = (float(value[0]) for value in katz(x1, n1, x2, n2))
     less = max(design_effect, 1.0)
-    t = float(t_quantile(np.array([min(df, 1e9)]), (1 + confidence) / 2)[0])
-    ratio, plain_low, plain_high = (float(value[0]) for value in katz(xa, na, xb, nb))
-    _, clustered_low, clustered_high = (
-        float(value[0]) for value in katz(xa / less, na / less, xb / less, nb / less, z=t)
-    )
+    x1, n1, x2, n2 = (count / less for count in counts)
+    t = float(t_quantile(np.minimum([df], 1e9), (1 + confidence) / 2)[0])
+    _, clustered_low, clustered_high = (float(value[0]) for value in katz(x1, n1, x2, n2, z=t))
     if np.isfinite(log_variance):
         error = log_variance**0.5
         plain_low, plain_high = ratio * np.exp(-Z_95 * error), ratio * np.exp(Z_95 * error)
