@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.preference import analyze_preference
     from pytest_fairness.analysis.several_outcomes import analyze_outcomes, fairness_verdict
+    from pytest_fairness.analysis.spread import analyze_spread
     from pytest_fairness.analysis.strata import analyze_within
     from pytest_fairness.analysis.template_lint import lint_file, lint_text
     from pytest_fairness.analysis.word_use import analyze_words
@@ -100,6 +101,7 @@ __all__ = [
     "analyze_four_fifths",
     "analyze_outcomes",
     "analyze_preference",
+    "analyze_spread",
     "analyze_within",
     "analyze_words",
     "assert_arm_reduces_disparity",
@@ -157,6 +159,7 @@ _HOME = {
     "analyze_four_fifths": "analysis.four_fifths",
     "analyze_outcomes": "analysis.several_outcomes",
     "analyze_preference": "analysis.preference",
+    "analyze_spread": "analysis.spread",
     "analyze_within": "analysis.strata",
     "analyze_words": "analysis.word_use",
     "compare_baseline": "analysis.baseline",

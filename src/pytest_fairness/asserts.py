@@ -138,9 +138,7 @@ def assert_no_disparity(arguments: dict[str, Any]) -> Finding:
         arguments["room"] = True
     if isinstance(arguments["outcome"], (list, tuple)):
         return _assert_each(arguments)
-    if arguments["within"] is not None:
-        return _assert_within(arguments)
-    return _assert("disparity", arguments)
+    return _assert_within("disparity", arguments)
 
 
 @_asserting(lambda: analysis.analyze_four_fifths)
@@ -152,7 +150,7 @@ def assert_four_fifths(arguments: dict[str, Any]) -> Finding:
     :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
-    return _assert("four_fifths", arguments)
+    return _assert_within("four_fifths", arguments)
 
 
 @_asserting(lambda: analysis.analyze_error_rates)
@@ -160,8 +158,8 @@ def assert_equal_error_rates(arguments: dict[str, Any]) -> Finding:
     """Assert that a decision errs as often about each group of column *by*, and can be trusted as
     far, where the column *truth* says what was right; and that its *score* means the same.
 
-    The arguments are those of :func:`pytest_fairness.analyze_error_rates`. Every rate is reported by
-    itself, all as one family; the worst finding is returned, or raised with the messages of all
+    The arguments are those of :func:`pytest_fairness.analyze_error_rates`. Every rate is reported
+    by itself, all as one family; the worst finding is returned, or raised with the messages of all
     that do not hold. Where the groups differ in what is true, some of them have to differ, and the
     findings say which: who means to assert one of them filters the table, and asserts that alone.
     Raises as :func:`assert_no_disparity`.
@@ -190,7 +188,7 @@ def assert_equivalent(arguments: dict[str, Any]) -> Finding:
     :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
-    return _assert("equivalence", arguments)
+    return _assert_within("equivalence", arguments)
 
 
 @_asserting(lambda: analysis.analyze_arms)
@@ -336,16 +334,19 @@ def _assert_each(arguments: dict[str, Any]) -> Finding:
     )
 
 
-def _assert_within(arguments: dict[str, Any]) -> Finding:
-    """Return the worse of the finding on a table as it is and that within strata, each judged at
-    half of the level; both are reported before one is raised.
+def _assert_within(name: str, arguments: dict[str, Any]) -> Finding:
+    """Return the finding of the analysis *name*; where it is also made *within* strata, the worse
+    of the finding on the table as it is and that within strata, each judged at half of the level: both
+    are reported before one is raised.
     """
     __tracebackhide__ = True
-    from pytest_fairness.analysis.disparity import BINS
+    from pytest_fairness.analysis.parts import BINS
     from pytest_fairness.analysis.strata import as_several, in_one_family, table_of_strata
 
     test = current_test()
     within = arguments["within"]
+    if within is None:
+        return _assert(name, arguments)
     if test is not None and test.staged is not None:
         raise UsageError(of_trials("within", within))
     columns = as_several(within)
@@ -354,8 +355,9 @@ def _assert_within(arguments: dict[str, Any]) -> Finding:
     try:
         frame = table_of_strata(table, outcome, by, columns, cluster, block, each)
         given = {**arguments, "frame": frame, "alpha": arguments["alpha"] / 2}
-        plain, basis = _judged_once("disparity", {**given, "within": None, "bins": BINS})
-        stratified, basis_of_strata = _judged_once("strata", given)
+        plain, basis = _judged_once(name, {**given, "within": None, "bins": BINS})
+        of_strata = {**given, "analysis": name}
+        stratified, basis_of_strata = _judged_once("strata", of_strata)
     except UsageError as error:
         raise error.with_traceback(None) from None
     findings = in_one_family(plain, stratified, columns)
@@ -595,7 +597,7 @@ def _judged_once(
 
     analyze = analysis.analysis_called(name)
     given = dict(arguments)
-    if name in _OF_COUNTS:
+    if name in _OF_COUNTS and given.get("analysis") != "equivalence":
         table, outcome, by, cluster, block = (
             given[name] for name in ("frame", "outcome", "by", "cluster", "block")
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pytest_fairness import (
     Reason,
     Verdict,
     analyze_disparity,
+    analyze_equivalence,
+    analyze_four_fifths,
     analyze_within,
     counts_of,
 )
@@ -271,10 +274,131 @@ def test_on_the_command_line(
     assert shown["sentence"] == expected.sentence
     written = Path("test_hired.py").read_text("utf-8")
     assert "each='firm', correction='fdr_bh'" in written
+    assert main([*options, "--each", "firm", "--four-fifths", "--json"]) == 1
+    (shown,) = json.loads(capsys.readouterr().out)
+    of_ratios = analyze_four_fifths(pd.read_csv("hired.csv"), "hired", "race", block=None, **GIVEN)
+    assert shown["sentence"] == of_ratios.sentence
     for wrong, message in (
         (["--each", "firms"], "--each: hired.csv has no column 'firms'"),
-        (["--each", "firm", "--four-fifths"], "--four-fifths and --each do not go together"),
-        (["--each", "firm", "--truth", "hired"], "--truth and --each do not go together"),
+        (["--each", "firm", "--truth", "hired"], "truth='hired' is the outcome itself"),
     ):
         assert main([*options, *wrong]) == 2
         assert message in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- ratios and margins
+
+
+def test_each_ratio_is_that_of_its_firm_alone() -> None:
+    """p, ratio and interval as by an assertion of its own; Benjamini–Hochberg over firms."""
+    table = firms(3, 9, gap=0.12)
+    finding = analyze_four_fifths(table, "hired", "race", **GIVEN)
+    alone = []
+    for _, part in table.groupby("firm"):
+        alone.append(analyze_four_fifths(part, "hired", "race", cluster=None).pairs[0])
+    assert [pair.p_value for pair in finding.pairs] == [pair.p_value for pair in alone]
+    for pair, expected in zip(finding.pairs, alone, strict=True):
+        ours = {**pair.statistics, "by": "race"}
+        assert ours == expected.statistics
+        assert pair.group_1.partition(": ")[2] == expected.group_1
+    expected = multipletests([pair.p_value for pair in alone], method="fdr_bh")[1]
+    corrected = [pair.corrected_p_value for pair in finding.pairs]
+    assert corrected == pytest.approx(list(expected), rel=1e-12)
+    parts: Any = finding.details["each"]
+    ratios = [row["impact_ratio"] for row in parts["rows"]]
+    assert ratios == [pair.statistics["impact_ratio"] for pair in alone]
+    assert "firm  pair           ratio  effect d" in finding_text(finding)
+
+
+@pytest.mark.parametrize("correction", ["fdr_bh", "bonferroni", "holm"])
+def test_pairs_that_are_not_shown_count_in_their_firm(correction: str) -> None:
+    """Where the data choose the reference, all three pairs of three groups are the family: of each
+    firm by Bonferroni, then over firms.
+    """
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {
+            "firm": rng.choice(list("ABCD"), 4_000),
+            "race": rng.choice(["asian", "black", "white"], 4_000),
+        }
+    )
+    biased = (table["firm"] == "A") & (table["race"] == "black")
+    table["hired"] = rng.random(4_000) < 0.6 - 0.3 * biased
+    given = {**GIVEN, "correction": correction}
+    finding = analyze_four_fifths(table, "hired", "race", **given)
+    assert finding.family["size"] == 12
+    every = []
+    for _, part in table.groupby("firm"):
+        pairs = []
+        for reference in ("asian", "black", "white"):
+            made = analyze_four_fifths(part, "hired", "race", cluster=None, reference=reference)
+            pairs += [pair.p_value for pair in made.pairs]
+        every.append(sorted(pairs)[::2])  # each pair stands twice
+    if correction == "fdr_bh":
+        smallest = [min(3 * min(pairs), 1) for pairs in every]
+        expected = multipletests(smallest, method="fdr_bh")[1][0]
+    else:
+        expected = multipletests(np.ravel(every), method=correction)[1].min()
+    least = min(pair.corrected_p_value for pair in finding.pairs)
+    assert least == pytest.approx(expected, rel=1e-9)
+    assert finding.sentence.startswith("FAIL: 1 of 4 firms differs on hired by race (A); ")
+
+
+def test_a_firm_without_the_reference_has_nothing_to_compare_with() -> None:
+    table = pd.concat(
+        [firms(1, 2), small("X", 0, 80).assign(race=["black", "asian"] * 40)], ignore_index=True
+    )
+    finding = analyze_four_fifths(table, "hired", "race", reference="white", **GIVEN)
+    parts: Any = finding.details["each"]
+    rows = {row["label"]: row for row in parts["rows"]}
+    assert (rows["X"]["verdict"], rows["X"]["reason"]) == ("INCONCLUSIVE", "N")
+    assert rows["X"]["needs"] == "the reference group white"
+    assert finding.family["size"] == 4
+    assert finding.details["reference"]["race in firm F000"] == "F000: white"
+    assert {row["group_2"] for row in parts["rows"]} == {"white"}
+
+
+def test_each_ratio_from_counts_and_rows() -> None:
+    table = firms(2, 4)
+    expected = analyze_four_fifths(table, "hired", "race", **GIVEN)
+    counts = counts_of(table, "hired", ["race", "firm"])
+    for given in (counts, pl.from_pandas(table), table.sample(frac=1, random_state=1)):
+        made = analyze_four_fifths(given, "hired", "race", **GIVEN)
+        assert made.sentence == expected.sentence
+        assert made.details["each"] == expected.details["each"]
+
+
+def test_each_margin_is_that_of_its_firm_alone() -> None:
+    """Every firm has to show it; the differences are corrected over firms."""
+    table = pd.concat([firms(2, 6), small("W", 80, 0)], ignore_index=True)
+    finding = analyze_equivalence(table, "hired", "race", margin=0.2, **GIVEN)
+    alone = []
+    for _, part in firms(2, 6).groupby("firm"):
+        made = analyze_equivalence(part, "hired", "race", margin=0.2, cluster=None)
+        alone.append(made.pairs[0])
+    assert [pair.p_value for pair in finding.pairs[:-1]] == [pair.p_value for pair in alone]
+    differences = [pair.statistics["difference_p_value"] for pair in alone]
+    expected = multipletests([*differences, 1.0], method="fdr_bh")[1][:-1]
+    corrected = [pair.statistics["difference_corrected_p_value"] for pair in finding.pairs[:-1]]
+    assert corrected == pytest.approx(list(expected), rel=1e-12)
+    assert finding.sentence.startswith(
+        "FAIL: 3 of 9 firms differ on hired by race (F000, F001 and F005); 5 are shown to be "
+        "equivalent; 1 is too small to judge. The clearest: F00"
+    )
+    passing = analyze_equivalence(firms(0, 3), "hired", "race", margin=0.3, **GIVEN)
+    assert passing.verdict is Verdict.PASS
+    assert "The nearest to a difference: all 3 pairs of groups are equivalent" in passing.sentence
+
+
+@pytest.mark.parametrize("analyze", [analyze_four_fifths, partial(analyze_equivalence, margin=0.2)])
+def test_a_mistake_with_ratios_and_margins_is_named(analyze: Any) -> None:
+    table = firms(0, 2).assign(alone=lambda rows: rows["race"])
+    for given, message in (
+        ({"each": "race"}, "each='race' is compared"),
+        ({"each": "alone"}, "no alone holds two groups of race"),
+        ({"within": "firm"}, "analyze_within gives both findings with analysis='"),
+        ({"bins": 3}, "bins=3 is about the strata of within="),
+    ):
+        with pytest.raises((FrameError, UsageError)) as error:
+            analyze(table, "hired", "race", cluster=None, **given)
+        assert message in str(error.value)

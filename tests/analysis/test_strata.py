@@ -17,9 +17,14 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from pytest_fairness import (
     FairnessFailure,
     Finding,
+    Reason,
     Verdict,
     analyze_disparity,
+    analyze_equivalence,
+    analyze_four_fifths,
     analyze_within,
+    assert_equivalent,
+    assert_four_fifths,
     assert_no_disparity,
     counts_of,
 )
@@ -40,6 +45,7 @@ BERKELEY = {
     "F": (22, 351, 24, 317),
 }
 WITHIN: dict[str, Any] = {"within": "department", "cluster": None}
+RATIOS: dict[str, Any] = {**WITHIN, "analysis": "four_fifths", "favourable": "yes"}
 
 
 def admissions() -> pd.DataFrame:
@@ -297,10 +303,180 @@ def test_on_the_command_line(
     shown = json.loads(capsys.readouterr().out)
     expected = analyze_within(admissions(), "admitted", "gender", **WITHIN)
     assert [finding["sentence"] for finding in shown] == [made.sentence for made in expected]
+    ratios = ["--within", "department", "--four-fifths", "--favourable", "yes", "--json"]
+    assert main([*options, *ratios]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    expected = analyze_within(admissions(), "admitted", "gender", **RATIOS)
+    assert [finding["sentence"] for finding in shown] == [made.sentence for made in expected]
     for wrong, message in (
         (["--within", "departments"], "--within: admissions.csv has no column 'departments'"),
-        (["--within", "department", "--four-fifths"], "--four-fifths and --within"),
         (["--within", "gender"], "within='gender' is compared"),
     ):
         assert main([*options, *wrong]) == 2
         assert message in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- ratios and margins
+
+
+def test_the_ratio_within_departments_by_hand() -> None:
+    """Mantel and Haenszel's by statsmodels; its variance as Greenland and Robins (1985) have it,
+    department by department.
+    """
+    plain, within = analyze_within(admissions(), "admitted", "gender", **RATIOS)
+    assert (plain.verdict, within.verdict) == (Verdict.FAIL, Verdict.PASS)
+    (pair,) = within.pairs
+    tables = [np.reshape(numbers, (2, 2)) for numbers in BERKELEY.values()]
+    men = StratifiedTable(tables).riskratio_pooled
+    assert pair.statistics["impact_ratio"] == pytest.approx(men, rel=1e-12)
+    top = men_sum = women_sum = 0.0
+    for a, b, c, d in BERKELEY.values():
+        n1, n2, total = a + b, c + d, a + b + c + d
+        top += (n1 * n2 * (a + c) - a * c * total) / total**2
+        men_sum += a * n2 / total
+        women_sum += c * n1 / total
+    error = np.sqrt(top / (men_sum * women_sum))
+    low, high = men * np.exp(-1.959964 * error), men * np.exp(1.959964 * error)
+    assert pair.statistics["impact_ratio_low"] == pytest.approx(low, rel=1e-6)
+    assert pair.statistics["impact_ratio_high"] == pytest.approx(high, rel=1e-6)
+    p = StratifiedTable(tables).test_null_odds(correction=False).pvalue
+    assert pair.p_row == pytest.approx(p, rel=1e-9)
+    assert pair.worse_off == "male"
+    assert "that of female 33.4 % at equal strata (30.4 % of 1,835)" in within.sentence
+    assert "without strata it is FAIL" in within.notes
+
+
+def test_ratios_of_counts_and_rows_are_the_same() -> None:
+    counts = admissions()
+    expected = analyze_within(counts, "admitted", "gender", **RATIOS)
+    for table in (every_row(counts), counts_of(counts, "admitted", ["gender", "department"])):
+        made = analyze_within(table, "admitted", "gender", **RATIOS)
+        assert [finding.sentence for finding in made] == [finding.sentence for finding in expected]
+
+
+def test_one_stratum_is_none() -> None:
+    """A ratio within a single stratum is the plain one; of the same rates in each, too."""
+    table = people(8).assign(same="all")
+    plain = analyze_four_fifths(table, "granted", "group", cluster=None).pairs[0]
+    within = analyze_within(
+        table, "granted", "group", within="same", cluster=None, analysis="four_fifths", alpha=0.1
+    )[1].pairs[0]
+    for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high", "shortfall"):
+        assert within.statistics[name] == pytest.approx(plain.statistics[name], rel=1e-9)
+    assert within.p_value == pytest.approx(plain.p_value, rel=1e-3)  # with N - 1 in place of N
+    assert within.statistics["flip_flop"] is plain.statistics["flip_flop"]
+
+
+def test_exactly_four_fifths_in_each_stratum_is_not_below() -> None:
+    """Of 30 and 70 a stratum .4 and .5, or .24 and .3; by floating point that is below."""
+    rows = []
+    for stratum, favoured, against in (("x", 0.4, 0.5), ("y", 0.24, 0.3)):
+        for group, rate, size in (("a", favoured, 350), ("b", against, 170)):
+            rows += [(stratum, group, True, round(rate * size)), (stratum, group, False, 0)]
+            rows[-1] = (stratum, group, False, size - round(rate * size))
+    table = pd.DataFrame(rows, columns=["stratum", "group", "hired", ROWS])
+    within = analyze_within(
+        table, "hired", "group", within="stratum", cluster=None, analysis="four_fifths"
+    )[1]
+    assert within.pairs[0].statistics["impact_ratio"] == pytest.approx(0.8, rel=1e-12)
+    assert within.pairs[0].statistics["below_four_fifths"] is False
+
+
+def test_who_is_favoured_nowhere_has_a_ratio_of_nothing() -> None:
+    table = admissions()
+    table.loc[(table["gender"] == "female") & (table["admitted"] == "yes"), ROWS] = 0
+    within = analyze_within(table, "admitted", "gender", **RATIOS)[1]
+    assert within.verdict is Verdict.FAIL
+    assert within.pairs[0].statistics["impact_ratio"] == 0
+    assert within.pairs[0].statistics["clustered_impact_ratio_high"] < 0.1
+
+
+def test_a_count_of_none_is_no_row() -> None:
+    """The same figures with and without rows that stand for nobody."""
+    table = admissions()
+    table.loc[(table["department"] == "C") & (table["admitted"] == "yes"), ROWS] = 0
+    for given in (WITHIN, RATIOS):
+        expected = analyze_within(table[table[ROWS] > 0], "admitted", "gender", **given)
+        made = analyze_within(table, "admitted", "gender", **given)
+        assert [finding.sentence for finding in made] == [finding.sentence for finding in expected]
+
+
+def test_groups_that_share_no_stratum_have_no_ratio() -> None:
+    """Of three, two share one; the third meets the reference in none."""
+    table = people(9)
+    table["group"] = np.where(np.arange(len(table)) % 3 == 0, "c", table["group"])
+    table["branch"] = np.where(table["group"] == "c", "south", "north")
+    within = analyze_within(
+        table, "granted", "group", within="branch", cluster=None, analysis="four_fifths"
+    )[1]
+    pairs = {pair.group_1: pair for pair in within.pairs}
+    assert pairs["c"].reason is Reason.RAGGED
+    assert pairs["b"].reason is not Reason.RAGGED
+
+
+def test_a_ratio_within_strata_of_who_decides_by_income_alone() -> None:
+    """By simulation, of 20 tables each: the plain ratio fails; within strata of income a fair
+    decision is red no more often than its level, and one that takes two logits off is found.
+    """
+    given: dict[str, Any] = {"within": "income", "cluster": None, "analysis": "four_fifths"}
+    red = {0.0: 0, 2.0: 0}
+    for direct in red:
+        for seed in range(20):
+            table = people(seed, direct=direct)
+            plain, within = analyze_within(table, "granted", "group", bins=10, **given)
+            assert plain.verdict is Verdict.FAIL
+            red[direct] += within.verdict in (Verdict.FLAG, Verdict.FAIL)
+    assert red[0.0] <= stats.binom.ppf(0.999, 20, 0.05)
+    assert red[2.0] == 20
+
+
+def test_a_margin_within_strata_is_that_of_their_blocks() -> None:
+    table = people(1)
+    given: dict[str, Any] = {"cluster": None, "margin": 3.0}
+    plain, within = analyze_within(
+        table, "income", "group", within="granted", analysis="equivalence", **given
+    )
+    alone = analyze_equivalence(table, "income", "group", block="granted", alpha=0.025, **given)
+    assert within.pairs[0].p_value == pytest.approx(alone.pairs[0].p_value, rel=1e-12)
+    assert within.pairs[0].difference == pytest.approx(alone.pairs[0].difference, rel=1e-12)
+    as_it_is = analyze_equivalence(table, "income", "group", block=None, alpha=0.025, **given)
+    assert plain.pairs[0].p_value == as_it_is.pairs[0].p_value
+
+
+@pytest.mark.parametrize("engine", [lambda table: table, pl.from_pandas])
+@pytest.mark.parametrize(
+    ("assertion", "given"),
+    [
+        (assert_four_fifths, {"analysis": "four_fifths"}),
+        (assert_equivalent, {"analysis": "equivalence", "margin": 0.05}),
+    ],
+)
+def test_the_other_assertions_have_strata_too(
+    engine: Any, assertion: Any, given: dict[str, Any]
+) -> None:
+    """Both figures in the message, the worse one raised, as the analysis has them."""
+    table = people(5, direct=2.0)
+    expected = analyze_within(table, "granted", "group", within="income", cluster=None, **given)
+    asked = {name: value for name, value in given.items() if name != "analysis"}
+    with pytest.raises(FairnessFailure) as caught:
+        contextvars.Context().run(
+            lambda: assertion(
+                engine(table), "granted", "group", within="income", cluster=None, **asked
+            )
+        )
+    message = " ".join(str(caught.value).split())
+    for finding in expected:
+        assert finding.sentence in message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"analysis": "error_rates"}, "it is one of disparity, four_fifths, equivalence"),
+        ({"analysis": "four_fifths", "bare_ratio": True}, "leave one of them out"),
+        ({"analysis": "four_fifths", "labels": "granted"}, "leave one of them out"),
+    ],
+)
+def test_what_no_strata_can_be_compared_by_is_said(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        analyze_within(people(1), "granted", "group", within="income", cluster=None, **given)

@@ -8,7 +8,9 @@ from .conftest import Project
 
 SUITE = """
 import numpy as np, pandas as pd, pytest
-from pytest_fairness import assert_equal_error_rates, assert_no_disparity
+from pytest_fairness import (
+    assert_equal_error_rates, assert_equivalent, assert_four_fifths, assert_no_disparity,
+)
 
 def decisions(biased):
     rng = np.random.default_rng(1)
@@ -39,6 +41,22 @@ def test_strata():
 @pytest.mark.fairness
 def test_strata_of_unequal():
     assert_no_disparity(people(1.5), "granted", "race", cluster=None, within="income", bins=10)
+
+@pytest.mark.fairness
+def test_ratios():
+    assert_four_fifths(decisions(2), "hired", "race", cluster=None, each="firm", correction="fdr_bh")
+
+@pytest.mark.fairness
+def test_ratios_alike():
+    assert_four_fifths(people(0), "granted", "race", cluster=None, within="income")
+
+@pytest.mark.fairness
+def test_margins():
+    assert_equivalent(decisions(0), "hired", "race", cluster=None, each="firm", margin=0.3)
+
+@pytest.mark.fairness
+def test_margins_alike():
+    assert_equivalent(people(0), "granted", "race", cluster=None, within="income", margin=0.1)
 
 def compas():
     # Larson et al. (ProPublica, 2016): by race and being charged again, people of each decile
@@ -118,11 +136,36 @@ def test_each_rate_of_error_is_a_finding(project: Project) -> None:
     assert [derived.same for derived in verification.derived] == [True] * 6
 
 
+def test_ratios_and_margins_in_firms_and_strata(project: Project) -> None:
+    """Each is reported and derived again as a disparity is."""
+    project.write(SUITE)
+    result = project.run("-m", "fairness", "-k", "ratios or margins")
+    result.assert_outcomes(failed=3, passed=1)
+    judged = [(finding["assertion"], finding["verdict"]) for finding in project.findings]
+    assert judged == [
+        ("four_fifths", "FAIL"),
+        ("four_fifths", "FAIL"),
+        ("four_fifths", "PASS"),
+        ("equivalent", "PASS"),
+        ("equivalent", "FAIL"),
+        ("equivalent", "PASS"),
+    ]
+    assert [
+        len(finding["details"].get("each", {}).get("rows", ())) for finding in project.findings
+    ] == [*(12, 0, 0, 12, 0, 0)]
+    verification = verify_run(project.last, lambda *_: None)
+    assert verification.problems == []
+    assert [derived.same for derived in verification.derived] == [True] * 6
+
+
 def test_the_sensitivity_of_both(project: Project) -> None:
     """What is planted is caught within strata, too."""
     project.write(SUITE)
     project.run(
         "-m", "fairness", "-k", "test_strata and not unequal", "-o", "fairness_sensitivity=true"
     )
+    within = project.findings[1]
+    assert within["details"]["sensitivity"]["caught"]["0.8"] == 1.0
+    project.run("-m", "fairness", "-k", "test_ratios_alike", "-o", "fairness_sensitivity=true")
     within = project.findings[1]
     assert within["details"]["sensitivity"]["caught"]["0.8"] == 1.0

@@ -144,12 +144,12 @@ def countable(
     if isinstance(table, RowCounts):
         return table.table
     if isinstance(table, pd.DataFrame):
-        return table
+        return _that_count(table)
     if labels is not None:
         return as_rows(table)
     source = _opened(table)
     if isinstance(source, pd.DataFrame):
-        return source
+        return _that_count(source)
     columns = _columns(source)
     if block == DEFAULT_BLOCK and block not in columns:
         block = None
@@ -164,6 +164,14 @@ def countable(
         keys = _keys(columns, (*_several(by), outcome, cluster, block, *strata, truth))
         return _read(table, source, [*keys, *(name for name in NAME_PARTS if name in columns)])
     return counts_of(table, outcome, by, **given).table
+
+
+def _that_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Return *table* without the rows that stand for none, of a table of counts."""
+    weight = counted_rows(table)
+    if weight is None or weight.all():
+        return table
+    return table[weight > 0]
 
 
 def columns_of(path: str) -> list[str]:

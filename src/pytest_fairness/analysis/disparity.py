@@ -28,9 +28,11 @@ from pytest_fairness.analysis.family import (
 )
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.parts import (
+    BINS,
     Part,
     PartResults,
     alone_in,
+    check_one_table,
     number_of,
     parts_of,
     two_groups_nowhere,
@@ -73,7 +75,7 @@ from pytest_fairness.analysis.sentences import (
     effect_with_interval,
     lost_words,
 )
-from pytest_fairness.errors import UsageError, of_trials
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -102,8 +104,6 @@ from pytest_fairness.words import enumerated, p_equals
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Quantile bins of a column of numbers that is a stratum, unless it has as few values.
-BINS = 5
 MOST_BLOCK_EFFECTS = 2_000
 """Effects within blocks that a finding carries; those of the pairs with the smallest p first."""
 
@@ -200,7 +200,8 @@ def analyze_disparity(
     )
     columns = as_columns(by)
     check_level(alpha, correction)
-    _check_one_question(outcome, each, signals, (within, bins), _look)
+    _check_one_question(outcome, each, signals)
+    check_one_table(each, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
     frame, reading = _read_table(
         countable(frame, outcome, columns, cluster, block, within=(each, signals), labels=labels),
@@ -322,7 +323,7 @@ def _read_table(
 
 
 def _grouped(
-    parts: Sequence[Part],
+    parts: Sequence[Part[Reading]],
     columns: tuple[str, ...],
     cluster: str | None,
     block: str | None,
@@ -392,33 +393,18 @@ def _by_block(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"by_block": surest, "by_block_left_out": len(blocks) - len(surest)}
 
 
-def _check_one_question(
-    outcome: object,
-    each: object,
-    signals: object,
-    strata: tuple[object, int],
-    look: Look | None,
-) -> None:
-    """Raise UsageError for several outcomes, for strata beside the plain figure, and for parts of
-    trials that are asked in looks.
-    """
+def _check_one_question(outcome: object, each: object, signals: object) -> None:
+    """Raise UsageError for several outcomes, and for parts of a table that is pooled."""
     if isinstance(outcome, Sequence) and not isinstance(outcome, str):
         raise UsageError(
             f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the "
             "reply; analyze_outcomes compares several"
         )
-    if each is not None and look is not None:
-        raise UsageError(of_trials("each", each))
     if each is not None and signals is not None:
         raise UsageError(
             f"each={each!r} and signals={signals!r}: a table is judged in parts, or pooled over "
             "signals"
         )
-    within, bins = strata
-    if within is not None:
-        raise UsageError(f"within={within!r}: analyze_within gives both findings")
-    if bins != BINS:
-        raise UsageError(f"bins={bins!r} is about the strata of within=, which is not given")
 
 
 def _check_least_difference(min_raw_diff: float | None, min_raw_ratio: float | None) -> None:
@@ -447,7 +433,7 @@ class _Grouping:
     refusals and missing answers where there are any; ``results`` are those of each group, by
     metric, and ``part`` the part of the table in which they are formed."""
 
-    part: Part
+    part: Part[Reading]
     rows: ScoredRows
     metric: Metric
     refusals: Metric | None
@@ -488,7 +474,9 @@ class _Grouping:
         )
 
     @classmethod
-    def of(cls, part: Part, design: Membership, by: str, seed: int, confidence: float) -> _Grouping:
+    def of(
+        cls, part: Part[Reading], design: Membership, by: str, seed: int, confidence: float
+    ) -> _Grouping:
         labels = tuple(map(part.group_called, design.group.labels))
         design = replace(design, group=replace(design.group, labels=labels))
         reading = part.reading
@@ -569,7 +557,7 @@ def _judge(
     in :func:`analyze_disparity`."""
     judged = family.judge()
     blocks: list[dict[str, Any]] = []
-    outcomes: list[tuple[Part, Judged]] = []
+    outcomes: list[tuple[Part[Reading], Judged]] = []
     pooled = sum(not grouping.part.alarm_only for grouping in every)
     share = 1 / max(family.rule.parts, 1)
     if every[0].part.signals:

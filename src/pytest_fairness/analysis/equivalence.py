@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import (
     Family,
+    Judged,
     Member,
     keep_green,
     missing_answers,
@@ -22,6 +24,16 @@ from pytest_fairness.analysis.family import (
     unequal_refusals,
 )
 from pytest_fairness.analysis.looks import Look
+from pytest_fairness.analysis.parts import (
+    BINS,
+    AlikeWords,
+    Part,
+    PartResults,
+    check_one_table,
+    number_of,
+    parts_of,
+    two_groups_nowhere,
+)
 from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
@@ -41,8 +53,16 @@ from pytest_fairness.analysis.sentences import (
     would_take,
 )
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict, deciding_pair
-from pytest_fairness.statistics.arrays import Ints, read_design
+from pytest_fairness.model import (
+    Finding,
+    GroupResult,
+    OutcomeKind,
+    PairResult,
+    Reason,
+    Verdict,
+    deciding_pair,
+)
+from pytest_fairness.statistics.arrays import Ints, Membership, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.labelled import standardisers
 from pytest_fairness.statistics.pair_table import PairTable
@@ -63,6 +83,9 @@ def analyze_equivalence(
     unit: str = "outcome",
     cluster: str | None = "name",
     block: str | None = "template",
+    each: str | None = None,
+    within: str | Sequence[str] | None = None,
+    bins: int = BINS,
     kind: str = "auto",
     alpha: float = 0.05,
     correction: str = "bonferroni",
@@ -76,7 +99,10 @@ def analyze_equivalence(
     ``margin`` is in the outcome's own unit (for yes/no outcomes a difference of rates, .05 for five
     points), or with ``unit="d"`` in standard deviations. The other arguments are those of
     ``analyze_disparity``; several columns in ``by`` are crossed. With *labels* the differences are
-    those of the corrected means, and a standard deviation is that of the labels.
+    those of the corrected means, and a standard deviation is that of the labels. With *each* the
+    groups are compared within each of its values, and every one has to show it; *within* is for the
+    assertion, which reports the plain finding and that within strata, as
+    ``analyze_within(analysis="equivalence")`` does.
 
     Per pair, first match: PASS where two one-sided tests reject at *alpha*, that is, the 1 − 2α
     interval of the difference lies inside ±margin. FAIL where the groups differ (two-sided,
@@ -100,21 +126,78 @@ def analyze_equivalence(
         rule = Rule(alpha=_look.red, correction=correction, look=_look)
         alpha = _look.green
     columns = as_columns(by)
+    check_one_table(each, (within, bins), _look, "equivalence")
     frame = as_rows(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers, labels=labels)
     if reading.values.kind is OutcomeKind.CATEGORICAL:
         raise UsageError(
             f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
         )
-    design = read_design(frame, columns, cluster=cluster, block=block)
-    rows = ScoredRows.of(design, reading, " × ".join(columns), confidence=rule.confidence)
+    parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+    margins = _Margins(size=margin, on_d=unit == "d", alpha=alpha)
+    every, alone = _compared_parts(parts, columns, (cluster, block), margins, rule.confidence)
+    rule = replace(rule, parts=number_of(parts), **nouns(frame, every[0].rows.design))
+    family = Family([member for grouping in every for member in grouping.members], rule)
+    pairs = family.results(_judged(family, every, _look, alpha))
+    pairs += alone
+    decider = deciding_pair(pairs)
+    verdict, reason = verdict_by(decider)
+    shown = [pair for pair in pairs if not pair.alarm_only]
+    if verdict is Verdict.PASS:
+        decider = max(shown, key=lambda pair: pair.p_value)
+    reasons: dict[str, str] = {}
+    for grouping in every:
+        reasons |= grouping.reasons
+    method = f"none for equivalence (all pairs must show it); {correction} for differences"
+    results = PartResults.of(parts, columns, pairs, reading.name, _ALIKE)
+    words = _sentence(verdict, decider, reading, margin, unit, len(shown), reasons)
+    notes = chain(*(grouping.readers.notes() for grouping in every), results.notes(rule))
+    return finding_of(
+        frame,
+        assertion="equivalent",
+        verdict=verdict,
+        reason=reason,
+        sentence=results.sentence(verdict, decider, f"{verdict}: {words}."),
+        by=", ".join(columns),
+        groups=[*chain.from_iterable(grouping.groups for grouping in every)],
+        decider=decider,
+        tested=_in_words,
+        notes=tuple(dict.fromkeys(notes)),
+        pairs=pairs,
+        family={**family.facts(pairs), "alpha": alpha, "method": method},
+        **every[0].rows.facts,
+        details={
+            "margin": margin,
+            "margin_unit": unit,
+            "kind_inferred": reading.values.why,
+            **results.facts(),
+            **labels_by(grouping.readers for grouping in every),
+        },
+    )
 
-    def compared(readers: Readers, metric: Metric) -> PairTable:
-        """Its p-value, which joins the family, is that of a difference."""
+
+#: Words on a part whose groups are all shown to be alike.
+_ALIKE = AlikeWords("is shown to be equivalent", "are shown to be equivalent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Margins:
+    """A margin of so much ``size``, in standard deviations where it is ``on_d``, and the level at
+    which it is tested.
+    """
+
+    size: float
+    on_d: bool
+    alpha: float
+
+    def compared(self, readers: Readers, metric: Metric) -> PairTable:
+        """Return the pairs by these margins. Their p-value, which joins the family, is that of a
+        difference.
+        """
         pairs = readers.corrected(metric).pairs
         if readers.means is not None:
             pairs = replace(pairs, figures=standardisers(pairs, readers.means))
-        table = two_one_sided(pairs, margin, on_d=unit == "d", alpha=alpha)
+        table = two_one_sided(pairs, self.size, on_d=self.on_d, alpha=self.alpha)
         unusable = readers.unusable(table)
         tost, difference, low, high = (
             np.where(unusable, np.nan, column)
@@ -140,74 +223,117 @@ def analyze_equivalence(
             figures={**table.figures, "tost": tost},
         )
 
-    metric = rows.measure()
-    refusals = rows.refusals()
-    readers = Readers.of(rows)
-    table = compared(readers, metric)
-    lost, total = rows.unanswered(table)
-    without = missing_answers(rows.by, design, rows.missing, rows.confidence)
 
-    def imputed(at: int, high: bool, alike: bool) -> PairTable:
-        two = rows.imputed(table, at, high, at_random=alike)
-        return compared(Readers.of(two), two.measure())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MarginGroups:
+    """The groups of a table, or of a part of it: the outcome, beside it who was refused, and
+    missing answers; of each pair so many rows have an outcome (``answered``).
+    """
 
-    outcome_member = Member(
-        name=reading.name,
-        by=rows.by,
-        table=table,
-        kind=reading.values.kind,
-        decide=readers.decide(partial(judge_equivalence, alpha=alpha), table, _POINTS),
-        lost=lost,
-        total=total,
-        p_lost=p_lost(without),
-        imputed=imputed,
-        stands=False,
-        lower_is_worse=reading.lower_is_worse,
-        alarm_only=False,
-        mde=np.full(table.first.size, np.nan),
-    )
-    rule = replace(rule, **nouns(frame, design))
-    family = Family([outcome_member, *without], rule)
-    first, *others = family.judge()
-    if refusals is not None:
-        unlike = unequal_refusals(refusals.pairs)
-        for at in np.flatnonzero(unlike).tolist():
-            first.decisions[at] = unless_refused(first.decisions[at])
-    keep_green(first, _look)
-    pairs = family.results(
-        [first._replace(table=_tested(first.table, total - lost, alpha)), *others]
-    )
-    decider = deciding_pair(pairs)
-    verdict, reason = verdict_by(decider)
-    shown = [pair for pair in pairs if not pair.alarm_only]
-    if verdict is Verdict.PASS:
-        decider = max(shown, key=lambda pair: pair.p_value)
-    reasons = reasons_by_group(frame, design, rows.missing)
-    method = f"none for equivalence (all pairs must show it); {correction} for differences"
-    words = _sentence(verdict, decider, reading, margin, unit, len(shown), reasons)
-    return finding_of(
-        frame,
-        assertion="equivalent",
-        verdict=verdict,
-        reason=reason,
-        sentence=f"{verdict}: {words}.",
-        by=", ".join(columns),
-        groups=describe_groups(
-            design, metric, metric.kind, refused=design.refused, missing=rows.missing
-        ),
-        decider=decider,
-        tested=_in_words,
-        notes=tuple(readers.notes()),
-        pairs=pairs,
-        family={**family.facts(pairs), "alpha": alpha, "method": method},
-        **rows.facts,
-        details={
-            "margin": margin,
-            "margin_unit": unit,
-            "kind_inferred": reading.values.why,
-            **labels_by([readers]),
-        },
-    )
+    rows: ScoredRows
+    readers: Readers
+    refusals: Metric | None
+    answered: Ints
+    members: tuple[Member, ...]
+    groups: tuple[GroupResult, ...]
+    reasons: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        part: Part[Reading],
+        design: Membership,
+        columns: Sequence[str],
+        margins: _Margins,
+        confidence: float,
+    ) -> _MarginGroups:
+        """Return what is compared in *part*, where its rows stand as *design* has them."""
+        labels = tuple(map(part.group_called, design.group.labels))
+        design = replace(design, group=replace(design.group, labels=labels))
+        by = part.called(" × ".join(columns))
+        reading = part.reading
+        rows = ScoredRows.of(design, reading, by, confidence=confidence)
+        metric = rows.measure()
+        readers = Readers.of(rows)
+        table = margins.compared(readers, metric)
+        lost, total = rows.unanswered(table)
+        without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+
+        def imputed(at: int, high: bool, alike: bool) -> PairTable:
+            two = rows.imputed(table, at, high, at_random=alike)
+            return margins.compared(Readers.of(two), two.measure())
+
+        outcome_member = Member(
+            name=reading.name,
+            by=rows.by,
+            table=table,
+            kind=reading.values.kind,
+            decide=readers.decide(partial(judge_equivalence, alpha=margins.alpha), table, _POINTS),
+            lost=lost,
+            total=total,
+            p_lost=p_lost(without),
+            imputed=imputed,
+            stands=False,
+            lower_is_worse=reading.lower_is_worse,
+            alarm_only=False,
+            mde=np.full(table.first.size, np.nan),
+        )
+        members = tuple(replace(member, part=part.place) for member in (outcome_member, *without))
+        return cls(
+            rows=rows,
+            readers=readers,
+            refusals=rows.refusals(),
+            answered=total - lost,
+            members=members,
+            groups=describe_groups(
+                design, metric, metric.kind, refused=design.refused, missing=rows.missing
+            ),
+            reasons=reasons_by_group(part.frame, design, rows.missing),
+        )
+
+
+def _compared_parts(
+    parts: Sequence[Part[Reading]],
+    columns: tuple[str, ...],
+    units: tuple[str | None, str | None],
+    margins: _Margins,
+    confidence: float,
+) -> tuple[list[_MarginGroups], list[PairResult]]:
+    """Return what is compared in each of *parts*, with *units* of cluster and block, and the
+    results of those that have one group. Raises FrameError where all have.
+    """
+    cluster, block = units
+    every = []
+    alone = []
+    for part in parts:
+        if part.each and len(part.frame[list(columns)].drop_duplicates()) < 2:
+            alone.append(part.one_group(columns, part.reading.name))
+            continue
+        design = read_design(part.frame, columns, cluster=cluster, block=block)
+        every.append(_MarginGroups.of(part, design, columns, margins, confidence))
+    if not every:
+        raise two_groups_nowhere(parts, columns)
+    return every, alone
+
+
+def _judged(
+    family: Family, every: Sequence[_MarginGroups], look: Look | None, alpha: float
+) -> list[Judged]:
+    """Return the judged members of all groupings, in order: pairs whose groups are not refused
+    equally often are no evidence of equivalence.
+    """
+    judged = family.judge()
+    place = 0
+    for grouping in every:
+        outcome = judged[place]
+        if grouping.refusals is not None:
+            unlike = unequal_refusals(grouping.refusals.pairs)
+            for at in np.flatnonzero(unlike).tolist():
+                outcome.decisions[at] = unless_refused(outcome.decisions[at])
+        keep_green(outcome, look)
+        judged[place] = outcome._replace(table=_tested(outcome.table, grouping.answered, alpha))
+        place += len(grouping.members)
+    return judged
 
 
 def _bounds(table: PairTable, at: int) -> Bounds:

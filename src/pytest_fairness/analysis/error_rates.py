@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.counts import countable
-from pytest_fairness.analysis.disparity import BINS, analyze_disparity
+from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.parts import BINS
 from pytest_fairness.analysis.reading import (
     Reading,
     as_columns,
@@ -62,8 +63,8 @@ _SCORED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rate:
-    """A rate by its ``key`` and ``name``: how often ``counted`` is yes in the rows ``about`` which it
-    is; compared among people of an equal ``score``, where it is that of one.
+    """A rate by its ``key`` and ``name``: how often ``counted`` is yes in the rows ``about`` which
+    it is; compared among people of an equal ``score``, where it is that of one.
     """
 
     key: str
@@ -107,8 +108,8 @@ def analyze_error_rates(
     people of an equal score (Chouldechova 2017): it is compared within the values of the score, or
     ten quantile bins of one with more than twenty. The finding has in ``details["calibration"]``
     how many were observed of each group and bin, how many are expected by all in the bin, and the
-    mean of the score, which for a chance is what Kleinberg, Mullainathan and Raghavan (2016) expect.
-    A group is worse off whose members get the unfavourable decision at an equal score and deserve
+    mean of the score, which for a chance is what Kleinberg, Mullainathan and Raghavan (2016)
+    expect. A group is worse off whose members get the unfavourable decision at an equal score and deserve
     it less often.
 
     Args:
@@ -215,8 +216,8 @@ def table_of_truth(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ErrorRates:
-    """The ``rates`` of one table, each to be compared as it is and ``within`` strata; ``notes`` hold
-    of all of them.
+    """The ``rates`` of one table, each to be compared as it is and ``within`` strata; ``notes``
+    hold of all of them.
     """
 
     frame: pd.DataFrame
@@ -468,9 +469,9 @@ def _of_score(
     """Return the rate of those who are yes at an equal *score*. Raises FrameError where a row has
     none.
 
-    Who is yes at an equal score more seldom deserves an unfavourable decision less than it gets, and
-    who is so more often a favourable one more: those are worse off, as by the outcome test of Becker
-    (1957).
+    Who is yes at an equal score more seldom deserves an unfavourable decision less than it gets,
+    and who is so more often a favourable one more: those are worse off, as by the outcome test of
+    Becker (1957).
     """
     column_of(frame, score, "score")
     refuse_missing(frame[with_truth], score, "score")
@@ -525,9 +526,9 @@ def _of_trade(shares: Finding, frame: pd.DataFrame, rates: Sequence[_Rate]) -> I
 
 
 def _in_figures(shares: Finding, frame: pd.DataFrame, rates: Mapping[str, _Rate]) -> Iterator[str]:
-    """Yield what the false-positive rates of two groups would be, were their true-positive rates and
-    positive predictive values equal: FPR = p / (1 - p) · (1 - PPV) / PPV · TPR, p the share for whom
-    it was right (Chouldechova 2017, equation 2.6).
+    """Yield what the false-positive rates of two groups would be, were their true-positive rates
+    and positive predictive values equal: FPR = p / (1 - p) · (1 - PPV) / PPV · TPR, p the share for
+    whom it was right (Chouldechova 2017).
     """
     pair = deciding_pair(shares.pairs)
     if pair is None or "rate_1" not in pair.statistics:

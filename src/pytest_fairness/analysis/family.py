@@ -178,7 +178,8 @@ class Family:
             family[changed] = p
         every = np.concatenate([*family, *(member.unreported for member in self.members)])
         if self.rule.parts and self.rule.correction == "fdr_bh":
-            parts = np.repeat([member.part for member in self.members], [p.size for p in family])
+            sizes = [p.size for p in family] + [member.unreported.size for member in self.members]
+            parts = np.repeat(2 * [member.part for member in self.members], sizes)
             joined = correct_parts(every, parts, self.rule.parts)
         else:
             joined = correct(every, self.rule.correction, self.size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_fairness.analysis.reading import column_of, read_by_model
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.statistics.arrays import Bools, Floats, refuse_text_numbers, row_name
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, refuse_text_numbers, row_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,15 @@ class Decisions(NamedTuple):
     present: Bools
     labels: Floats | None = None
     by_model: Bools | None = None
+
+    def take(self, rows: Ints, /) -> Decisions:
+        """Return the decisions on some *rows* of the table, by their places."""
+        labels, by_model = self.labels, self.by_model
+        if labels is not None:
+            labels = labels[rows]
+        if by_model is not None:
+            by_model = by_model[rows]
+        return Decisions(self.name, self.yes[rows], self.present[rows], labels, by_model)
 
 
 def read_decisions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,17 @@ from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import Decisions, read_decisions
 from pytest_fairness.analysis.looks import LEAST_RATIO, Look
+from pytest_fairness.analysis.parts import (
+    BINS,
+    AlikeWords,
+    Part,
+    PartResults,
+    alone_in,
+    check_one_table,
+    number_of,
+    parts_of,
+    two_groups_nowhere,
+)
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     PRACTICAL,
@@ -35,7 +46,6 @@ from pytest_fairness.analysis.reading import (
     ScoredRows,
     as_columns,
     check_level,
-    groupings,
     nouns,
     reasons_by_group,
 )
@@ -54,6 +64,7 @@ from pytest_fairness.statistics.arrays import (
     Membership,
     Values,
     require_frame,
+    sums,
 )
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.labelled import (
@@ -67,12 +78,17 @@ from pytest_fairness.statistics.pair_table import PairTable, combine
 from pytest_fairness.statistics.proportions import (
     SMALLEST_SHARE,
     ImpactRatio,
+    StandardisedRates,
     chance_of,
     deviations,
     impact_ratio,
     reference_group,
+    standardised_ratio,
 )
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HIGHEST = "highest"
 FOUR_FIFTHS = 0.8
@@ -85,6 +101,9 @@ def analyze_four_fifths(
     *,
     cluster: str | None = "name",
     block: str | None = "template",
+    each: str | None = None,
+    within: str | Sequence[str] | None = None,
+    bins: int = BINS,
     favourable: object = True,
     reference: str | None = None,
     alpha: float = 0.05,
@@ -94,6 +113,7 @@ def analyze_four_fifths(
     scorers: Mapping[str, Any] | None = None,
     labels: str | None = None,
     _look: Look | None = None,
+    _in_strata: bool = False,
 ) -> model.Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
@@ -103,8 +123,11 @@ def analyze_four_fifths(
     lower end of every ratio's 90 % interval (on clusters) reaches two thirds.
 
     Args:
-        frame, outcome, by, cluster, block, alpha, correction, scorers: as for
-            ``analyze_disparity``.
+        frame, outcome, by, cluster, block, each, alpha, correction, scorers: as for
+            ``analyze_disparity``; with *each* the reference is that of each part.
+        within, bins: columns in which people may legitimately differ, in strata of which the
+            assertion compares a second time, as ``analyze_within(analysis="four_fifths")`` does:
+            the ratio there is Mantel and Haenszel's.
         favourable: the value of *outcome* that is the favourable decision, a collection of such
             values, or a function of the value that says so.
         reference: the group that others are compared with, declared beforehand; ``None`` or
@@ -126,11 +149,9 @@ def analyze_four_fifths(
     """
     columns = as_columns(by)
     check_level(alpha, correction)
-    if not 0 < practical_ratio <= 1:
-        raise UsageError(
-            f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
-        )
-    frame = countable(frame, outcome, columns, cluster, block, labels=labels)
+    check_one_table(each, (within, bins), _look, "four_fifths")
+    _check_terms(practical_ratio, in_strata=_in_strata, others=(labels, bare_ratio or None))
+    frame = countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels)
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
     decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
@@ -144,59 +165,58 @@ def analyze_four_fifths(
     rule = Rule(alpha=alpha, correction=correction)
     if _look is not None:
         rule = Rule(alpha=_look.red, correction=correction, look=_look)
-    every = [
-        _grouping(
-            called,
-            design,
-            decisions,
-            declared,
-            practical=practical_ratio,
-            bare=bare_ratio,
-            confidence=rule.confidence,
-        )
-        for called, design in groupings(frame, columns, cluster, block)
-    ]
+    parts = parts_of(frame, decisions, each, (*columns, outcome, cluster, block))
+    asked = _Asked(
+        reference=declared,
+        practical=practical_ratio,
+        bare=bare_ratio,
+        in_strata=_in_strata,
+        confidence=rule.confidence,
+    )
+    every, alone = _compared_parts(parts, columns, (cluster, block), asked)
     design = every[0].design
-    rule = replace(rule, **nouns(frame, design))
+    rule = replace(rule, parts=number_of(parts), **nouns(frame, design))
     members = [compared.member for compared in every]
     for compared in every:
-        members += missing_answers(
-            compared.rows.by, compared.design, compared.rows.missing, rule.confidence
-        )
+        members += compared.unanswered(rule.confidence)
     family = Family(members, rule)
     pairs = family.results(family.judge())
+    pairs += alone
     decider = model.deciding_pair(pairs)
     called = ", ".join(columns)
     verdict, reason = verdict_by(decider)
-    missing = reasons_by_group(frame, design, every[0].rows.missing)
+    missing: dict[str, str] = {}
+    for compared in every:
+        missing |= reasons_by_group(compared.frame, compared.design, compared.rows.missing)
+    results = PartResults.of(parts, columns, pairs, decisions.name, _KEPT)
+    sentence = four_fifths_sentence(
+        verdict,
+        reason,
+        decider,
+        by=called,
+        clusters=rule.cluster_noun,
+        outcome=decisions.name,
+        cases=rule.case_noun,
+        missing=missing,
+    )
+    notes = [
+        *_notes(every, bare_ratio, missing, rule.case_noun),
+        *_trifles(pairs),
+        *every[0].readers.notes(),
+    ]
+    if not bare_ratio:
+        notes += results.notes(rule)
     return finding_of(
         frame,
         assertion="four_fifths",
         verdict=verdict,
         reason=reason,
-        sentence=four_fifths_sentence(
-            verdict,
-            reason,
-            decider,
-            by=called,
-            clusters=rule.cluster_noun,
-            outcome=decisions.name,
-            cases=rule.case_noun,
-            missing=missing,
-        ),
+        sentence=results.sentence(verdict, decider, sentence),
         by=called,
         groups=[group for compared in every for group in compared.groups],
         decider=decider,
         tested=_in_words,
-        notes=tuple(
-            dict.fromkeys(
-                [
-                    *_notes(every, bare_ratio, missing, rule.case_noun),
-                    *_trifles(pairs),
-                    *every[0].readers.notes(),
-                ]
-            )
-        ),
+        notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
         family={**family.facts(pairs), "alpha": None if bare_ratio else rule.alpha},
         **every[0].rows.facts,
@@ -205,9 +225,27 @@ def analyze_four_fifths(
             "reference_declared": declared is not None,
             "practical_ratio": practical_ratio,
             "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
+            **results.facts(),
             **labels_by(compared.readers for compared in every),
         },
     )
+
+
+def _check_terms(practical: float, *, in_strata: bool, others: Sequence[object]) -> None:
+    """Raise UsageError for a *practical* ratio that is none, and for *others* that strata do not go
+    with.
+    """
+    if not 0 < practical <= 1:
+        raise UsageError(f"practical_ratio={practical!r}: give a ratio above 0 and up to 1, as .9")
+    if in_strata and any(other is not None for other in others):
+        raise UsageError(
+            "within= weighs the rates of strata, which neither labels= corrects nor bare_ratio= "
+            "reads: leave one of them out"
+        )
+
+
+#: Words on a part in which every ratio is high enough.
+_KEPT = AlikeWords("keeps four fifths", "keep four fifths")
 
 
 # ---------------------------------------------------------------- pairs with the reference
@@ -235,6 +273,8 @@ class _RatioRule:
         ratio = _ratio(table, place, rule.confidence)
         if ratio is None and _CORRECTED in table.figures:
             return _without_ratio(table, place)
+        if ratio is None and min(_decisions(table, place)[1::2]):
+            return undecided(model.Reason.RAGGED, "a stratum that holds both groups")
         if ratio is None:
             fewest = int(np.argmin(table.trials[place]))
             group = int((table.first, table.second)[fewest][place])
@@ -283,6 +323,26 @@ class _RatioRule:
         return f"equal treatment brings a ratio this low in {share} of audits with as many {cases}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The terms of a comparison: the ``reference``, where it was declared; the ratio that does not
+    matter in ``practice``; the ``bare`` ratio alone; ``in_strata``, that of rates brought to the
+    same strata.
+    """
+
+    reference: str | None
+    practical: float
+    bare: bool
+    in_strata: bool
+    confidence: float
+
+
+def _without_reference(part: Part[Decisions], by: str, reference: str) -> model.PairResult:
+    """Return the result of a part that lacks the *reference*."""
+    needs = f"the reference group {reference}"
+    return part.without_pair(by, part.reading.name, "every group", reference, needs)
+
+
 class _Decided(NamedTuple):
     """The decisions about the groups of one class or intersection: the pairs with the ``reference``
     (None without any decision), which is the last of the groups of the ``rows`` and so the second
@@ -294,27 +354,55 @@ class _Decided(NamedTuple):
     design: Membership
     reference: str | None
     groups: list[model.GroupResult]
+    frame: pd.DataFrame
+
+    def unanswered(self, confidence: float) -> list[Member]:
+        """Return missing decisions as a member of the family; none without any."""
+        missing = missing_answers(self.rows.by, self.design, self.rows.missing, confidence)
+        return [replace(member, part=self.member.part) for member in missing]
 
 
-def _grouping(
-    by: str,
-    design: Membership,
-    decisions: Decisions,
-    reference: str | None,
-    *,
-    practical: float,
-    bare: bool,
-    confidence: float,
-) -> _Decided:
+def _compared_parts(
+    parts: Sequence[Part[Decisions]],
+    columns: tuple[str, ...],
+    units: tuple[str | None, str | None],
+    asked: _Asked,
+) -> tuple[list[_Decided], list[model.PairResult]]:
+    """Return what is compared in each of *parts*, with *units* of cluster and block, and the
+    results of those in which there is nothing to compare. Raises FrameError where that is so of all.
+    """
+    every = []
+    alone = alone_in(parts, columns, parts[0].reading.name)
+    declared = asked.reference
+    for part in parts:
+        for by, design in part.groupings(columns, *units):
+            if part.each and declared is not None and declared not in design.group.labels:
+                alone.append(_without_reference(part, by, declared))
+            else:
+                every.append(_grouping(part, by, design, asked))
+    if not every:
+        raise two_groups_nowhere(parts, columns)
+    return every, alone
+
+
+def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked) -> _Decided:
     """Count and test; who was refused got no favourable decision and counts. Where the data choose
-    the reference, all pairs count in the family. Raises FrameError for a *reference* that is no
+    the reference, all pairs count in the family. Raises FrameError for a reference that is no
     group."""
+    decisions = part.reading
+    reference = asked.reference
+    confidence = asked.confidence
+    if reference is not None:
+        reference = part.group_called(reference)
+    called = tuple(map(part.group_called, design.group.labels))
+    design = replace(design, group=replace(design.group, labels=called))
     labels = design.group.labels
     declared = reference is not None
     if declared and reference not in labels:
         raise FrameError(
             f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}"
         )
+    by = part.called(by)
     own_order = _rows(by, design, decisions, confidence)
     used = own_order.used
     x, n = _counts(design, own_order.reading.values.values, used)
@@ -334,19 +422,20 @@ def _grouping(
         reported = np.flatnonzero(metric.pairs.second == len(labels) - 1)
     of_last = Readers.of(rows)
     corrected = of_last.corrected(metric)
-    table = _compared(of_last, corrected, reported)
+    table = _compared(of_last, corrected, reported, in_strata=asked.in_strata)
     lost, total = rows.unanswered(table)
 
     def imputed(at: int, high: bool, alike: bool) -> PairTable:
         two = Readers.of(rows.imputed(table, at, high, at_random=alike))
-        return _compared(two, two.corrected(two.rows.measure()), np.zeros(1, dtype=np.intp))
+        of_two = two.corrected(two.rows.measure())
+        return _compared(two, of_two, np.zeros(1, dtype=np.intp), in_strata=asked.in_strata)
 
-    ratio_rule = _RatioRule(favourable, n, practical, bare)
+    ratio_rule = _RatioRule(favourable, n, asked.practical, asked.bare)
     decide: Callable[[PairTable, Rule], list[Decision]] = ratio_rule.decide
     judged_lost = lost
-    if bare:
+    if asked.bare:
         judged_lost = lost[:0]
-    if not bare or readers.means is not None:
+    if not asked.bare or readers.means is not None:
         decide = of_last.decide(decide, table, _log_ratio(confidence))
     unreported = np.zeros(0)
     if not declared:
@@ -374,6 +463,7 @@ def _grouping(
         lower_is_worse=True,
         favourable=1.0,
         alarm_only=False,
+        part=part.place,
     )
     groups = describe_groups(
         last,
@@ -384,7 +474,7 @@ def _grouping(
         refused_count=True,
     )
     by_name = sorted(groups, key=lambda group: group.group)
-    return _Decided(member, rows, readers, design, reference, by_name)
+    return _Decided(member, rows, readers, design, reference, by_name, part.frame)
 
 
 def _refused(design: Membership) -> Bools:
@@ -434,9 +524,9 @@ def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int],
     return design.count(used & (values == 1)).tolist(), design.count(used).tolist()
 
 
-def _compared(readers: Readers, metric: Metric, reported: Ints) -> PairTable:
+def _compared(readers: Readers, metric: Metric, reported: Ints, *, in_strata: bool) -> PairTable:
     """The *reported* pairs, in whose decisions 1 is favourable, of a *metric* that the *readers*'
-    labels correct where there are any."""
+    labels correct where there are any; with rates brought to the same strata where *in_strata*."""
     rows = readers.rows
     x, n = (
         np.array(some, float)
@@ -452,6 +542,10 @@ def _compared(readers: Readers, metric: Metric, reported: Ints) -> PairTable:
     if readers.means is not None:
         difference = table.difference
         figures |= _by_labels(table, readers.means)
+    if in_strata:
+        standardised = _by_strata(rows, table)
+        difference = standardised["rate_1"] - standardised["rate_2"]
+        figures |= standardised
     return replace(
         table,
         p_value=_selection_p(metric)[reported],
@@ -462,6 +556,27 @@ def _compared(readers: Readers, metric: Metric, reported: Ints) -> PairTable:
 
 
 _CORRECTED = "corrected_rate_1"
+_STANDARDISED = "standardised_log_variance"
+
+
+def _by_strata(rows: ScoredRows, table: PairTable) -> dict[str, Floats]:
+    """Return the rates of each pair, brought to the strata that hold both groups."""
+    design = rows.design
+    places = design.group.codes * design.blocks + design.block
+    counts = []
+    for chosen in (rows.used & (rows.reading.values.values == 1), rows.used):
+        weight = None
+        if design.weight is not None:
+            weight = design.weight[chosen]
+        of_cells = sums(places[chosen], weight, len(design.group.labels) * design.blocks)
+        counts.append(of_cells.reshape(-1, design.blocks))
+    x, n = counts
+    figures = []
+    for pair in np.stack([table.first, table.second], axis=1):
+        standardised = StandardisedRates(x=x[pair], n=n[pair])
+        figures.append([*standardised.rates, standardised.log_variance])
+    columns = np.array(figures, dtype=np.float64).reshape(-1, 3).T
+    return dict(zip(("rate_1", "rate_2", _STANDARDISED), columns, strict=True))
 
 
 def _by_labels(table: PairTable, means: LabelledMeans) -> dict[str, Floats]:
@@ -504,11 +619,30 @@ def _ratio(table: PairTable, at: int, confidence: float) -> ImpactRatio | None:
     x1, n1, x2, n2 = _decisions(table, at)
     if not n1 or not n2:
         return None
+    if _STANDARDISED in table.figures:
+        return _ratio_in_strata(table, at, (n1, n2), confidence)
     return impact_ratio(
         x1,
         n1,
         x2,
         n2,
+        design_effect=float(table.figures["design_effect"][at]),
+        df=float(table.df[at]),
+        confidence=confidence,
+    )
+
+
+def _ratio_in_strata(
+    table: PairTable, at: int, rows: tuple[int, int], confidence: float
+) -> ImpactRatio | None:
+    """Return the ratio of the standardised rates of a pair; None where no stratum holds both."""
+    rates = float(table.figures["rate_1"][at]), float(table.figures["rate_2"][at])
+    if np.isnan(rates).any():
+        return None
+    return standardised_ratio(
+        rates,
+        rows,
+        float(table.figures[_STANDARDISED][at]),
         design_effect=float(table.figures["design_effect"][at]),
         df=float(table.df[at]),
         confidence=confidence,
@@ -560,13 +694,20 @@ def _log_ratio(confidence: float) -> RateScale:
         ratio = _ratio(table, at, confidence)
         if ratio is None or not ratio.low > 0:
             return None
-        x1, n1, x2, n2 = _decisions(table, at)
         estimate, low, high = (math.log(r) for r in (ratio.ratio, ratio.low, ratio.high))
-        if x1 * n2 > x2 * n1:
+        if _is_first_higher(table, at):
             estimate, low, high = -estimate, -high, -low
         return Bounds(estimate, low, high, -math.log(LEAST_RATIO), -math.log(FOUR_FIFTHS))
 
     return RateScale(of_rate=math.log, slope=lambda rate: 1 / rate, bounds=bounds)
+
+
+def _is_first_higher(table: PairTable, at: int) -> bool:
+    """Return whether the first group of a pair has the higher rate."""
+    if _STANDARDISED in table.figures:
+        return bool(table.figures["rate_1"][at] > table.figures["rate_2"][at])
+    x1, n1, x2, n2 = _decisions(table, at)
+    return x1 * n2 > x2 * n1
 
 
 def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JSON]:
@@ -591,9 +732,19 @@ def _figures(table: PairTable, at: int, confidence: float) -> dict[str, model.JS
     if _CORRECTED in table.figures:
         return intervals | _labelled_figures(table, at, ratio) | significance | rule
     x1, n1, x2, n2 = _decisions(table, at)
-    z = -ratio.z
-    if x1 * n2 <= x2 * n1:
-        z = ratio.z
+    if _STANDARDISED in table.figures:
+        rates: dict[str, model.JSON] = {
+            "rate_1": float(table.figures["rate_1"][at]),
+            "n_1": n1,
+            "plain_rate_1": x1 / n1,
+            "rate_2": float(table.figures["rate_2"][at]),
+            "n_2": n2,
+            "plain_rate_2": x2 / n2,
+        }
+        return {**intervals, **rates, **significance, **rule}
+    z = ratio.z
+    if _is_first_higher(table, at):
+        z = -ratio.z
     return {
         **intervals,
         "favourable_1": x1,
@@ -692,7 +843,10 @@ def _rates(pair: model.PairResult, numbers: Mapping[str, float]) -> str:
     """Return both favourable rates, the lower first, and their ratio."""
     worse, better = pair.group_1, pair.group_2
     worse_rate, better_rate = _rate(numbers, 1), _rate(numbers, 2)
-    if pair.worse_off == pair.group_2:
+    turned = pair.worse_off == pair.group_2
+    if "plain_rate_1" in numbers:
+        turned = numbers["rate_1"] > numbers["rate_2"]
+    if turned:
         worse, better = better, worse
         worse_rate, better_rate = better_rate, worse_rate
     return (
@@ -711,6 +865,9 @@ def _rate(numbers: Mapping[str, float], place: int) -> str:
         return (
             f"{percent(numbers[f'rate_{place}'], 1)} (by labels of {labels:,.0f} of {cases:,.0f})"
         )
+    if f"plain_rate_{place}" in numbers:
+        plain = percent(numbers[f"plain_rate_{place}"], 1)
+        return f"{percent(numbers[f'rate_{place}'], 1)} at equal strata ({plain} of {cases:,.0f})"
     favourable = numbers[f"favourable_{place}"]
     return f"{percent(numbers[f'rate_{place}'], 1)} ({favourable:,.0f} of {cases:,.0f})"
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule
-from pytest_fairness.analysis.reading import Reading, groupings, intersections, several
+from pytest_fairness.analysis.reading import groupings, intersections, several
 from pytest_fairness.analysis.sentences import would_take
-from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.errors import FrameError, UsageError, of_trials
 from pytest_fairness.model import (
     ALARMS,
     JSON,
@@ -23,20 +24,31 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, Membership, code, counted_rows
+from pytest_fairness.statistics.arrays import Bools, Ints, Membership, code, counted_rows
 from pytest_fairness.words import agreeing, confidence, count, enumerated
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Quantile bins of a column of numbers that is a stratum, unless it has as few values.
+BINS = 5
 #: Parts that a sentence names; the finding has a row for each.
 MOST_NAMED = 20
 #: What a row has of a pair that was tested.
 _FIGURES = ("effect", "effect_low", "effect_high", "difference")
 
 
+class _OfRows(Protocol):
+    """An outcome as it was read, row by row."""
+
+    def take(self, rows: Ints, /) -> Self: ...
+
+
+Outcomes = TypeVar("Outcomes", bound=_OfRows)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Generic[Outcomes]):
     """The rows of a table in which the column ``each`` has the value ``label``, and their outcome;
     a table as a whole has neither. ``signals`` are those that convey the groups in these rows,
     ``compared`` the pairs of groups, None where that is every pair; ``alarm_only``: one signal by
@@ -44,7 +56,7 @@ class Part:
     """
 
     frame: pd.DataFrame
-    reading: Reading
+    reading: Outcomes
     each: str = ""
     label: str = ""
     place: int = 0
@@ -100,26 +112,53 @@ class Part:
         for chosen in intersections(columns):
             if all(self.frame[by].nunique() > 1 for by in chosen):
                 continue
-            by = " × ".join(chosen)
-            groups = self.frame[list(chosen)].drop_duplicates().astype(str)
-            group = " × ".join(groups.iloc[0])
-            results.append(
-                PairResult(
-                    group_1=self.group_called(group),
-                    group_2=self.group_called("nobody else"),
-                    metric=metric,
-                    verdict=Verdict.INCONCLUSIVE,
-                    reason=Reason.N,
-                    needs=f"a second group of {self.called(by)}",
-                    statistics={"by": self.called(by), "alone": True},
-                )
-            )
+            results.append(self.one_group(chosen, metric))
         return results
+
+    def one_group(self, chosen: Sequence[str], metric: str) -> PairResult:
+        """Return the result of the crossed classes *chosen* where they have one group here."""
+        by = " × ".join(chosen)
+        groups = self.frame[list(chosen)].drop_duplicates().astype(str)
+        group = " × ".join(groups.iloc[0])
+        needs = f"a second group of {self.called(by)}"
+        return self.without_pair(by, metric, group, "nobody else", needs)
+
+    def without_pair(self, by: str, metric: str, group: str, other: str, needs: str) -> PairResult:
+        """Return the result of a class *by* of which *group* has no *other* to be compared with
+        here: what it *needs*.
+        """
+        return PairResult(
+            group_1=self.group_called(group),
+            group_2=self.group_called(other),
+            metric=metric,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.N,
+            needs=needs,
+            statistics={"by": self.called(by), "alone": True},
+        )
+
+
+def check_one_table(
+    each: object, strata: tuple[object, int], look: Look | None, analysis: str = ""
+) -> None:
+    """Raise UsageError for *strata* (columns, and bins of numbers), beside the plain figure that an
+    *analysis* gives; and for parts of trials that are asked in looks.
+    """
+    if each is not None and look is not None:
+        raise UsageError(of_trials("each", each))
+    within, bins = strata
+    if within is not None:
+        named = ""
+        if analysis:
+            named = f" with analysis={analysis!r}"
+        raise UsageError(f"within={within!r}: analyze_within gives both findings{named}")
+    if bins != BINS:
+        raise UsageError(f"bins={bins!r} is about the strata of within=, which is not given")
 
 
 def parts_of(
-    frame: pd.DataFrame, reading: Reading, each: str | None, compared: Sequence[object]
-) -> list[Part]:
+    frame: pd.DataFrame, reading: Outcomes, each: str | None, compared: Sequence[object]
+) -> list[Part[Outcomes]]:
     """Return the parts of *frame* by the column *each*, in the order of their names; one without
     it. Raises UsageError where that is one of the columns *compared*, FrameError where it is none,
     or has a row without a value.
@@ -140,7 +179,7 @@ def parts_of(
     weight = counted_rows(frame)
     if weight is not None:
         held = weight > 0
-    parts: list[Part] = []
+    parts: list[Part[Outcomes]] = []
     for place, label in enumerate(coded.labels):
         rows = np.flatnonzero((coded.codes == place) & held)
         if rows.size:
@@ -156,14 +195,16 @@ def parts_of(
     return parts
 
 
-def number_of(parts: Sequence[Part]) -> int:
+def number_of(parts: Sequence[Part[Outcomes]]) -> int:
     """Return how many *parts* a table is compared in; 0 for a table as a whole."""
     if parts[0].each:
         return len(parts)
     return 0
 
 
-def alone_in(parts: Sequence[Part], columns: Sequence[str], metric: str) -> list[PairResult]:
+def alone_in(
+    parts: Sequence[Part[Outcomes]], columns: Sequence[str], metric: str
+) -> list[PairResult]:
     """Return the results of those of *parts* that have one group."""
     results = []
     for part in parts:
@@ -171,11 +212,23 @@ def alone_in(parts: Sequence[Part], columns: Sequence[str], metric: str) -> list
     return results
 
 
-def two_groups_nowhere(parts: Sequence[Part], columns: Sequence[str]) -> FrameError:
+def two_groups_nowhere(parts: Sequence[Part[Outcomes]], columns: Sequence[str]) -> FrameError:
     """Return that none of *parts* has two groups of any of *columns*."""
     return FrameError(
         f"no {parts[0].each} holds two groups of {', '.join(columns)}: nobody there can be compared"
     )
+
+
+class AlikeWords(NamedTuple):
+    """Words on a part, and on several, that an assertion finds to be alike."""
+
+    singular: str
+    plural: str
+
+
+_NO_DIFFERENCE = AlikeWords(
+    "shows no difference larger than small", "show no difference larger than small"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,18 +239,20 @@ class PartResults:
     outcome: str
     by: str
     rows: Mapping[str, PairResult]
+    words: AlikeWords = _NO_DIFFERENCE
 
     @classmethod
     def of(
         cls,
-        parts: Sequence[Part],
+        parts: Sequence[Part[Outcomes]],
         by: Sequence[str],
         pairs: Sequence[PairResult],
         outcome: str,
+        words: AlikeWords = _NO_DIFFERENCE,
     ) -> PartResults:
         """Return what the *pairs* of all *parts* come to; nothing of a table as a whole."""
         if not parts[0].each:
-            return cls(each="", outcome=outcome, by="", rows={})
+            return cls(each="", outcome=outcome, by="", rows={}, words=words)
         called = {}
         for part in parts:
             for chosen in intersections(by):
@@ -210,7 +265,7 @@ class PartResults:
             decider = deciding_pair(of_part[label])
             if decider is not None:
                 rows[label] = decider
-        return cls(each=parts[0].each, outcome=outcome, by=", ".join(by), rows=rows)
+        return cls(each=parts[0].each, outcome=outcome, by=", ".join(by), rows=rows, words=words)
 
     def facts(self) -> dict[str, JSON]:
         """Return what the details of a finding hold: a row for each part."""
@@ -221,6 +276,8 @@ class PartResults:
             figures: dict[str, JSON] = dict.fromkeys(_FIGURES)
             if pair.test:
                 figures = {name: getattr(pair, name) for name in _FIGURES}
+            if "impact_ratio" in pair.statistics:
+                figures["impact_ratio"] = pair.statistics["impact_ratio"]
             prefix = f"{label}: "
             rows.append(
                 {
@@ -284,7 +341,7 @@ class PartResults:
         verdicts = [pair.verdict for pair in self.rows.values()]
         alike = verdicts.count(Verdict.PASS)
         if alike:
-            yield f"{alike} {agreeing(alike, 'shows', 'show')} no difference larger than small"
+            yield f"{alike} {agreeing(alike, *self.words)}"
         left = verdicts.count(Verdict.INCONCLUSIVE)
         small = sum(pair.reason is Reason.N for pair in self.rows.values())
         of_these = ""

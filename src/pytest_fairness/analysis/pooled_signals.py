@@ -91,12 +91,12 @@ class PooledSignals:
         return pairs
 
     @property
-    def whole(self) -> Part:
+    def whole(self) -> Part[Reading]:
         """Return the table as a whole, of which no pair is compared: what each group has."""
         return Part(frame=self.frame, reading=self.reading, compared=frozenset())
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Part[Reading]]:
         """Return what is compared: the pairs with the same signals, pooled over these; then each
         signal by itself, of the pairs that are pooled over more.
         """
@@ -113,7 +113,7 @@ class PooledSignals:
                 parts.append(replace(self._part((label,), by_signal[label]), alarm_only=True))
         return parts
 
-    def _part(self, signals: tuple[str, ...], pairs: set[Groups]) -> Part:
+    def _part(self, signals: tuple[str, ...], pairs: set[Groups]) -> Part[Reading]:
         """Return the rows of *signals* in which *pairs* are compared."""
         groups = set(chain.from_iterable(pairs))
         kept = self.frame[self.column].astype(str).isin(signals)
@@ -171,7 +171,7 @@ def signals_of(pair: PairResult) -> tuple[str, ...]:
     return tuple(signals)
 
 
-def bounded(outcomes: Sequence[tuple[Part, Judged]]) -> None:
+def bounded(outcomes: Sequence[tuple[Part[Reading], Judged]]) -> None:
     """Let no pair pass in which the effect of a signal by itself is over the margin; *outcomes* are
     the parts with what is judged of their outcome.
 
@@ -191,7 +191,7 @@ def bounded(outcomes: Sequence[tuple[Part, Judged]]) -> None:
                 judged.decisions[at] = doubted_by_signal(decision, doubts[groups][1])
 
 
-def _over_margin(part: Part, judged: Judged) -> Iterator[tuple[Groups, tuple[float, str]]]:
+def _over_margin(part: Part[Reading], judged: Judged) -> Iterator[tuple[Groups, tuple[float, str]]]:
     """Yield each pair whose effect is over the margin where the signal of *part* conveys the
     groups, with its size and the signal.
     """

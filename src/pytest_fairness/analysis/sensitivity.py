@@ -198,7 +198,7 @@ class _Trial:
 
 
 def sensitivity_of(
-    analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any
+    analysis: str, /, frame: pd.DataFrame, *columns: Any, **options: Any
 ) -> Sensitivity | None:
     """Of the assertion that runs *analysis* on *columns* with *options*; None where no disparity
     can be planted.
@@ -206,6 +206,8 @@ def sensitivity_of(
     match analysis:
         case "disparity":
             return sensitivity(frame, *columns, **options)
+        case "strata" if options.get("analysis") == "four_fifths":
+            return _of_four_fifths(frame, *columns, compare=analyze_strata, **options)
         case "strata":
             return sensitivity(frame, *columns, analyze=analyze_strata, **options)
         case "equivalence":
@@ -227,9 +229,10 @@ def _of_four_fifths(
     favourable: object = True,
     reference: str | None = None,
     scorers: Mapping[str, Any] | None = None,
+    compare: Callable[..., Finding] = analyze_four_fifths,
     **options: Any,
 ) -> Sensitivity:
-    """Favourable decisions are taken away at random."""
+    """Favourable decisions are taken away at random, from a table that *compare* judges."""
     labels = options.get("labels")
     decisions = read_decisions(frame, outcome, favourable, scorers, labels)
 
@@ -241,7 +244,7 @@ def _of_four_fifths(
         # Halves of one group have other labels than the declared reference.
         if isinstance(by, str) and reference in set(table[by]):
             settings["reference"] = reference
-        return analyze_four_fifths(table, column, by, **settings)
+        return compare(table, column, by, **settings)
 
     decided = frame.assign(**{decisions.name: np.where(decisions.present, decisions.yes, np.nan)})
     if labels is not None:

@@ -11,7 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.counts import as_rows, countable
-from pytest_fairness.analysis.disparity import BINS, analyze_disparity
+from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.equivalence import analyze_equivalence
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.analysis.parts import BINS
 from pytest_fairness.analysis.reading import as_columns, column_of
 from pytest_fairness.errors import FrameError, UsageError, refuse_twice
 from pytest_fairness.model import Finding
@@ -22,6 +25,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_BINS = 100
+DISPARITY = "disparity"
+#: Analyses whose comparison has strata.
+_ANALYSES: Mapping[str, Callable[..., Finding]] = {
+    DISPARITY: analyze_disparity,
+    "four_fifths": analyze_four_fifths,
+    "equivalence": analyze_equivalence,
+}
 
 
 def analyze_within(
@@ -34,13 +44,15 @@ def analyze_within(
     cluster: str | None = "name",
     block: str | None = None,
     alpha: float = 0.05,
+    analysis: str = DISPARITY,
     **arguments: Any,
 ) -> tuple[Finding, Finding]:
     """Compare *outcome* between all pairs of groups of *by*, as it is and within strata of
     *within*, the two as one family at *alpha*.
 
-    Each is judged at alpha / 2 by :func:`pytest_fairness.analyze_disparity`; the strata are its
-    blocks (Cochran–Mantel–Haenszel for yes and no, van Elteren for numbers). The second stands
+    Each is judged at alpha / 2 by :func:`pytest_fairness.analyze_disparity`, or as *analysis* says;
+    the strata are its blocks (Cochran–Mantel–Haenszel for yes and no, van Elteren for numbers,
+    Mantel and Haenszel's ratio of rates for four fifths). The second stands
     beside the first, never in its place. What the columns of *within* hold may itself be the result
     of unequal treatment, which no figure shows.
 
@@ -51,7 +63,9 @@ def analyze_within(
         within: the columns in which people have to be alike to be compared: labels as they are,
             numbers in quantile *bins* where they have more than twice as many values.
         block: a further column within which both are compared.
-        arguments: further ones of ``analyze_disparity``, shared by both.
+        analysis: ``disparity``, ``four_fifths`` or ``equivalence``; error rates have *within* of
+            their own (``analyze_error_rates``).
+        arguments: further ones of that analysis, shared by both.
 
     Returns:
         The finding on the plain outcome, and that within strata.
@@ -65,8 +79,10 @@ def analyze_within(
     each = arguments.get("each")
     frame = table_of_strata(table, outcome, by, columns, cluster, block, each)
     given = {**arguments, "cluster": cluster, "block": block, "alpha": alpha / 2}
-    plain = analyze_disparity(frame, outcome, by, **given)
-    stratified = analyze_strata(frame, outcome, by, within=columns, bins=bins, **given)
+    analyze = _analysis_of(analysis)
+    plain = analyze(frame, outcome, by, **given)
+    strata: dict[str, Any] = {"within": columns, "bins": bins, "analysis": analysis}
+    stratified = analyze_strata(frame, outcome, by, **strata, **given)
     return in_one_family(plain, stratified, columns)
 
 
@@ -79,11 +95,13 @@ def analyze_strata(
     bins: int = BINS,
     cluster: str | None = "name",
     block: str | None = None,
+    analysis: str = DISPARITY,
     **arguments: Any,
 ) -> Finding:
     """Return the second of the two findings of :func:`analyze_within` by itself, at the level that
     is among the *arguments*. Raises as that does.
     """
+    analyze = _analysis_of(analysis)
     columns = as_several(within)
     classes = as_columns(by)
     each = arguments.get("each")
@@ -101,12 +119,21 @@ def analyze_strata(
             f"no stratum of {listed(columns)} holds two groups of {', '.join(classes)}: nobody "
             "there can be compared"
         )
-    finding = analyze_disparity(stratified, outcome, by, cluster=cluster, block=name, **arguments)
+    if analyze is analyze_four_fifths:
+        arguments["_in_strata"] = True
+    finding = analyze(stratified, outcome, by, cluster=cluster, block=name, **arguments)
     return replace(
         finding,
         sentence=f"Within strata of {listed(columns)}: {finding.sentence}",
         notes=(*finding.notes, *notes_on_bins(table, columns, bins), *_of_alone(alone)),
     )
+
+
+def _analysis_of(name: str) -> Callable[..., Finding]:
+    """Return the analysis called *name*. Raises UsageError where it compares no strata."""
+    if name not in _ANALYSES:
+        raise UsageError(f"analysis={name!r}: it is one of {listed(_ANALYSES)}")
+    return _ANALYSES[name]
 
 
 def in_one_family(

@@ -127,8 +127,6 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.reports.plain_text import finding_text
 
     _check_truth(arguments)
-    _check_within(arguments)
-    _check_each(arguments)
     columns, tables = _tables(arguments)
     families = [_family(given, columns, arguments.table) for given in arguments.by]
     given = _given(arguments, tables[0], columns)
@@ -167,18 +165,6 @@ def _check_truth(arguments: argparse.Namespace) -> None:
         raise UsageError("--four-fifths and --truth do not go together")
 
 
-def _check_within(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where --within is given with what does not go with it."""
-    if arguments.within and arguments.four_fifths:
-        raise UsageError("--four-fifths and --within do not go together")
-
-
-def _check_each(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where --each is given with what does not go with it."""
-    if arguments.each is not None and arguments.four_fifths:
-        raise UsageError("--four-fifths and --each do not go together")
-
-
 def _compared(
     arguments: argparse.Namespace,
     judge: Callable[..., Finding],
@@ -191,7 +177,10 @@ def _compared(
 
     if not arguments.within:
         return (judge(table, by=by, **given),)
-    return analyze_within(table, by=by, within=arguments.within, **given)
+    strata: dict[str, Any] = {"within": arguments.within}
+    if arguments.four_fifths:
+        strata["analysis"] = "four_fifths"
+    return analyze_within(table, by=by, **strata, **given)
 
 
 def _error_rates(

@@ -412,6 +412,7 @@ def parts_table(finding: model.Finding) -> Table | None:
     columns: Columns = {
         parts["column"]: lambda row: row["label"],
         "pair": lambda row: f"{row['group_1']} – {row['group_2']}",
+        **_ratio_column(rows),
         "effect d": lambda row: effect(row["effect"]),
         "interval": lambda row: interval(row["effect_low"], row["effect_high"], effect),
         "p": lambda row: p_value(row["p_value"]),
@@ -422,6 +423,13 @@ def parts_table(finding: model.Finding) -> Table | None:
     if several:
         columns["on"] = lambda row: row["metric"]
     return table(f"Each {parts['column']}", rows, columns, words=("pair", "on"))
+
+
+def _ratio_column(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Return the column of impact ratios, where any of *rows* has one."""
+    if not any("impact_ratio" in row for row in rows):
+        return {}
+    return {"ratio": lambda row: ratio(row.get("impact_ratio"))}
 
 
 def _calibration(finding: model.Finding) -> Part | None:

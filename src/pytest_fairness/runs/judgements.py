@@ -80,8 +80,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
     session number ``session`` (from 1) of the run.
 
     ``analysis`` is ``disparity``, ``strata``, ``four_fifths``, ``error_rates``, ``preference``,
-    ``equivalence``, ``arm_contrast`` or ``baseline``, empty for a suite's own; ``arguments`` are those of the
-    assertion, without table, outcome and scorers. ``looks``: what was fixed before the
+    ``equivalence``, ``arm_contrast`` or ``baseline``, empty for a suite's own; ``arguments`` are
+    those of the assertion, without table, outcome and scorers. ``looks``: what was fixed before the
     first look. ``changed``: the columns of the trials that the test had changed before. ``rows`` is
     the number of rows, ``columns`` the table, packed. ``controls`` are those that the test declares. ``finding`` is the
     finding as it was written, ``justified_by`` where the reason for its FLAG stands.

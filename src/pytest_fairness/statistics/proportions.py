@@ -239,7 +239,7 @@ Guidelines).
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactRatio:
     """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against
-    ``x_high`` of ``n_high``; whole numbers, but for rates that labels correct.
+    ``x_high`` of ``n_high``; whole numbers, but for rates that labels correct or strata weigh.
 
     ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 %
     Katz interval, and ``low``–``high``, wider by the design effect and by Student's t; ``z``
@@ -248,9 +248,9 @@ class ImpactRatio:
     decision from the higher to the lower group turns the order round.
     """
 
-    x_low: float
+    x_low: float | Fraction
     n_low: int
-    x_high: float
+    x_high: float | Fraction
     n_high: int
     ratio: float
     ratio_low: float
@@ -320,6 +320,99 @@ def impact_ratio(
         smallest_expected=float(smallest_expected(xa, na, xb, nb)[0]),
         shortfall=max(m * pooled - a, 0.0),
         flip_flop=b > 0 and (a + 1) * n >= (b - 1) * m,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardisedRates:
+    """Favourable rates of two groups by stratum, ``x`` of ``n`` each (2 × strata), brought to the
+    same strata: those that hold both, with Mantel and Haenszel's weights n₁n₂/N.
+    """
+
+    x: Floats
+    n: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """Return the weight of each stratum; 0 where one of the groups has nobody."""
+        total = self.n.sum(axis=0)
+        return np.asarray(self.n.prod(axis=0) / np.maximum(total, TINY_N))
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Return the rate of each group, whose ratio is Mantel and Haenszel's; NaN where no stratum
+        holds both.
+        """
+        weights = self.weights
+        whole = float(weights.sum())
+        if not whole:
+            return np.nan, np.nan
+        first, second = (self.x / np.maximum(self.n, TINY_N) * weights).sum(axis=1) / whole
+        return float(first), float(second)
+
+    @property
+    def log_variance(self) -> float:
+        """Return the variance of the log of that ratio (Greenland and Robins 1985); NaN where a
+        group has no favourable decision.
+        """
+        total = np.maximum(self.n.sum(axis=0), TINY_N)
+        sums = (self.x * self.n[::-1] / total).sum(axis=1)
+        if not sums.all():
+            return np.nan
+        favourable = self.x.sum(axis=0)
+        terms = self.n.prod(axis=0) * favourable - self.x.prod(axis=0) * total
+        return float((terms / total**2).sum() / sums.prod())
+
+
+def standardised_ratio(
+    rates: tuple[float, float],
+    rows: tuple[int, int],
+    log_variance: float,
+    *,
+    design_effect: float,
+    df: float,
+    confidence: float,
+) -> ImpactRatio:
+    """Compare two :class:`StandardisedRates`, of groups of so many *rows*, in either order: counts
+    are what the rates come to among these rows.
+
+    The intervals, of .95 and of *confidence*, are exp(ln r ± t·SE), wider by the *design_effect*;
+    of a group without favourable decisions they are Katz's, on those counts.
+    """
+    order = int(rates[0] > rates[1])
+    low, high = order, 1 - order
+    # To nine digits, so that exactly four fifths is not below them.
+    a, b = (Fraction(rates[side]).limit_denominator(10**9) * rows[side] for side in (low, high))
+    counts = [np.array([float(value)]) for value in (a, rows[low], b, rows[high])]
+    x1, n1, x2, n2 = counts
+    ratio, plain_low, plain_high = (float(value[0]) for value in katz(x1, n1, x2, n2))
+    less = max(design_effect, 1.0)
+    x1, n1, x2, n2 = (count / less for count in counts)
+    t = float(t_quantile(np.minimum([df], 1e9), (1 + confidence) / 2)[0])
+    _, clustered_low, clustered_high = (float(value[0]) for value in katz(x1, n1, x2, n2, z=t))
+    if np.isfinite(log_variance):
+        error = log_variance**0.5
+        plain_low, plain_high = ratio * np.exp(-Z_95 * error), ratio * np.exp(Z_95 * error)
+        error *= less**0.5
+        clustered_low, clustered_high = ratio * np.exp(-t * error), ratio * np.exp(t * error)
+    if b == 0:
+        ratio = 1.0
+    pooled = (a + b) / (rows[low] + rows[high])
+    return ImpactRatio(
+        x_low=a,
+        n_low=rows[low],
+        x_high=b,
+        n_high=rows[high],
+        ratio=ratio,
+        ratio_low=float(plain_low),
+        ratio_high=float(plain_high),
+        low=float(clustered_low),
+        high=float(clustered_high),
+        z=np.nan,
+        fisher=np.nan,
+        smallest_expected=np.nan,
+        shortfall=max(float(rows[low] * pooled - a), 0.0),
+        flip_flop=bool(b > 0 and (a + 1) * rows[high] >= (b - 1) * rows[low]),
     )
 
 
