@@ -61,6 +61,7 @@ class Settings(Policy, ApprovalPolicy):
     notify: str
     github: str
     retain_years: int | None = None
+    data: str = ""
     merged: Path | None = None
 
     @property

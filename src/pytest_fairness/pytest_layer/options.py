@@ -307,6 +307,13 @@ OPTIONS = (
         "years for which runs and their bundles are to be kept, from the day on which a run began",
     ),
     Option(
+        "data",
+        str,
+        "",
+        "ini",
+        "the file of a benchmark that a suite asks, or the folder of several, as it was fetched",
+    ),
+    Option(
         "github",
         _one_of("auto", "off"),
         "auto",

@@ -6,6 +6,7 @@ item of each value that a test is about.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -18,6 +19,7 @@ from pytest_fairness.documents import Document, Text, entries, open_document, pr
 from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.pytest_layer.fixtures import errors_as_failures
 from pytest_fairness.pytest_layer.marks import SkipReason
+from pytest_fairness.pytest_layer.options import settings_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +38,11 @@ __all__ = [
     "once_a_table",
     "open_document",
     "options_document",
+    "pinned_files",
     "project_folder",
     "slug",
     "slugs",
+    "texts_once",
 ]
 
 T = TypeVar("T")
@@ -89,6 +93,50 @@ def options_document(config: pytest.Config, file: str) -> Document:
     if path.exists():
         return open_document(path)
     return Document(str(path), {})
+
+
+def pinned_files(config: pytest.Config, sha256: Mapping[str, str], source: str) -> dict[str, bytes]:
+    """Return what stands in the files of a benchmark that the project has fetched, by their names
+    in *sha256*: the file that the ini key ``fairness_data`` names, or those of that folder.
+
+    Args:
+        sha256: the name of each file → the hash of the version that the suite knows.
+        source: where that version is fetched from, for messages.
+
+    Raises:
+        UsageError: the key is not set, nothing is there, or a file is of another version.
+    """
+    given = settings_of(config).data
+    fetch = f"fetch {' or '.join(sha256)} from {source}"
+    if not given:
+        raise UsageError(f"fairness_data is not set: {fetch}, and name it there")
+    path = config.rootpath / given
+    paths = [path]
+    if path.is_dir():
+        paths = [path / name for name in sha256 if (path / name).is_file()]
+    if not paths or not paths[0].is_file():
+        raise UsageError(f"fairness_data = {given}: there is nothing of it in {path}; {fetch}")
+    names = {hashed: name for name, hashed in sha256.items()}
+    files = {}
+    for file in paths:
+        data = file.read_bytes()
+        hashed = hashlib.sha256(data).hexdigest()
+        if hashed not in names:
+            raise UsageError(
+                f"{file} has the SHA-256 {hashed:.12}…, which is no version that is known: {fetch}"
+            )
+        files[names[hashed]] = data
+    return files
+
+
+def texts_once(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return, for each different one of *texts*, the names of those that are alike, by the first of
+    them: what is asked once stands for all of them.
+    """
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return {alike[0]: alike for alike in names.values()}
 
 
 def marked_module(

@@ -1,0 +1,1 @@
+"""Anthropic's discrim-eval: yes or no about a person, in 70 scenarios."""
