@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 from pytest_fairness import (
@@ -20,6 +21,7 @@ from pytest_fairness import (
     counts_of,
 )
 from pytest_fairness.analysis import counts
+from pytest_fairness.analysis.binned_numbers import FINE
 from tests.support.findings import unlike
 
 SIZE = 100_000
@@ -95,13 +97,13 @@ def table(request: pytest.FixtureRequest, parquet: Path) -> Iterator[Any]:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[pd.DataFrame]:
     """What left the engine, each time that anything did."""
     tables: list[pd.DataFrame] = []
-    as_pandas = counts._pandas
+    as_pandas = counts.as_pandas
 
     def noted(frame: Any) -> pd.DataFrame:
         tables.append(as_pandas(frame))
         return tables[-1]
 
-    monkeypatch.setattr(counts, "_pandas", noted)
+    monkeypatch.setattr(counts, "as_pandas", noted)
     return tables
 
 
@@ -153,6 +155,22 @@ def test_numbers_are_judged_as_those_of_the_rows(
     given = {"outcome": "score", "by": "race", "cluster": cluster, "block": block}
     assert unlike(analyze_disparity(decisions, **given), analyze_disparity(table, **given)) == []
     assert set(fetched[-1]) == {"race", "score", cluster, block} - {None}
+
+
+def test_numbers_in_bins_are_those_of_another_engine(
+    decisions: pd.DataFrame,
+    table: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    fetched: list[pd.DataFrame],
+) -> None:
+    """Counted and added up where they are: what is fetched is no larger than the fine bins."""
+    monkeypatch.setattr(counts, "MOST_ROWS", 1_000)
+    given = {"outcome": "score", "by": "race", "cluster": None, "block": None}
+    finding = analyze_disparity(table, **given)
+    groups = decisions["race"].nunique()
+    assert max(map(len, fetched)) <= max(counts._FIRST, groups * FINE)
+    by_polars = analyze_disparity(polars.from_pandas(decisions.drop(columns="essay")), **given)
+    assert unlike(by_polars, finding) == []
 
 
 def test_a_reduction_is_that_of_the_rows(decisions: pd.DataFrame, table: Any) -> None:

@@ -84,7 +84,15 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import ROWS, Bools, Ints, Membership, row_name
+from pytest_fairness.statistics.arrays import (
+    OFFSET,
+    ROWS,
+    Bools,
+    Ints,
+    Membership,
+    repeated_places,
+    row_name,
+)
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -133,9 +141,10 @@ def analyze_disparity(
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
     Args:
-        frame: one row a trial; or a table of polars, pyarrow or DuckDB, the path of Parquet or CSV
-            files, or :class:`~pytest_fairness.RowCounts`. ``refused``, ``undetermined``,
-            ``repetition``, ``first_name`` and ``last_name`` columns are read if present.
+        frame: one row a trial; or a table of polars, pyarrow, DuckDB, Dask, Ibis or Spark, the path
+            of Parquet or CSV files, or :class:`~pytest_fairness.RowCounts`. ``refused``,
+            ``undetermined``, ``repetition``, ``first_name`` and ``last_name`` columns are read if
+            present.
         outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
             several, of which it reports each; here that is ``analyze_outcomes``.
         by: the column of a protected class; or several, which are judged each by itself and
@@ -245,6 +254,7 @@ def analyze_disparity(
     notes = [
         *_notes(every, reading, rule, subject.missing),
         *_of_pairs(pairs, reading),
+        *_of_bins(every[0].rows),
         *Readers.of(home.rows).notes(),
         *results.notes(rule),
     ]
@@ -295,12 +305,17 @@ def analyze_disparity(
 def _read_table(
     frame: pd.DataFrame, outcome: Any, labels: str | None, **given: Any
 ) -> tuple[pd.DataFrame, Reading]:
-    """Return the table that is judged and its outcome: counts of yes and no, else rows."""
+    """Return the table that is judged and its outcome: of labels that are counted, its rows."""
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
     reading = read(frame, outcome, labels=labels, **given)
-    if ROWS not in frame.columns or reading.values.kind in RATES:
+    if ROWS not in frame.columns or reading.values.kind is not OutcomeKind.CATEGORICAL:
         return frame, reading
+    if OFFSET in frame.columns:
+        raise UsageError(
+            f"kind='categorical': {reading.name!r} holds numbers, which stand in bins where there "
+            "are so many; make them labels first"
+        )
     frame, outcome = by_rows(frame, outcome)
     return frame, read(frame, outcome, labels=labels, **given)
 
@@ -700,7 +715,13 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     group = rows.design.group
     values = rows.reading.values.values
     pair = group.labels.index(decider.group_1), group.labels.index(decider.group_2)
-    turning = turning_rows(values, group.codes, pair, rows.used)
+    each = np.arange(values.size)
+    if rows.design.bins is not None:
+        return ""
+    if rows.design.weight is not None:
+        each = repeated_places(rows.design.weight)
+    turning = turning_rows(values[each], group.codes[each], pair, rows.used[each])
+    turning = each[turning].tolist()
     if not turning:
         return "no few rows account for it"
     named = ", ".join(f"{row_name(frame, row)}: {values[row]:g}" for row in turning[:3])
@@ -819,6 +840,15 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
             f"{more} spreads more than {less} on {reading.name} ({sizes}, Brown–Forsythe "
             f"{p_equals(_spread_p(pair))}): a way of being treated differently that this verdict "
             "does not judge"
+        )
+
+
+def _of_bins(rows: ScoredRows) -> Iterator[str]:
+    """Yield the note on numbers that stand in bins."""
+    if rows.design.bins is not None:
+        yield (
+            f"the numbers of {rows.reading.name} stand in at most 1,000 quantile bins: means and "
+            "SDs are exact, ranks and Cliff's δ to the bin"
         )
 
 
