@@ -255,6 +255,31 @@ def test_a_file_of_counts_is_judged_as_its_rows(
     assert unlike(expected, found) == []
 
 
+def test_the_sql_counts_in_a_database(decisions: pd.DataFrame, capsys: Any) -> None:
+    """As DuckDB runs it, names with blanks, quotes and of keywords included; Spark: test_engines.py."""
+    named = {"race": "group", "hired": 'hired "now"', "year": "fiscal year"}
+    engine = duckdb.connect()
+    engine.register("decided", decisions.rename(columns=named))
+    given = ["--outcome", named["hired"], "--by", named["race"], "--cluster", "person"]
+    given += ["--within", named["year"], "--truth", named["hired"]]
+    assert main(["counts", "decided", *given, "--sql"]) == 0
+    made = engine.sql(capsys.readouterr().out).df()
+    reduced = counts_of(
+        decisions.rename(columns=named),
+        named["hired"],
+        named["race"],
+        cluster="person",
+        within=named["year"],
+    )
+    columns = list(reduced.table)
+    assert set(made) == set(columns)
+    first, other = (
+        counts[columns].sort_values(columns, ignore_index=True).astype(object)
+        for counts in (made, reduced.table)
+    )
+    assert first.to_dict() == other.to_dict()
+
+
 def test_an_outcome_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, capsys: Any) -> None:
     lines = ["hired,race", *(f"{number % 2},{'ab'[number % 2]}" for number in range(400))]
     lines[250] = "maybe,a"

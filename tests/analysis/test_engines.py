@@ -22,6 +22,7 @@ from pytest_fairness import (
 )
 from pytest_fairness.analysis import counts
 from pytest_fairness.analysis.binned_numbers import FINE
+from pytest_fairness.cli import main
 from tests.support.findings import unlike
 
 SIZE = 100_000
@@ -185,3 +186,17 @@ def test_a_reduction_is_that_of_the_rows(decisions: pd.DataFrame, table: Any) ->
     assert first.astype(object).where(first.notna(), None).to_dict() == (
         other[first.columns].astype(object).where(other.notna(), None).to_dict()
     )
+
+
+def test_the_sql_counts_in_spark(decisions: pd.DataFrame, parquet: Path, capsys: Any) -> None:
+    for table in of_spark(parquet):
+        named = {"race": "group", "hired": "hired `now`", "year": "fiscal year"}
+        table.withColumnsRenamed(named).createOrReplaceTempView("decided")
+        given = ["--outcome", named["hired"], "--by", named["race"], "--block", named["year"]]
+        assert main(["counts", "decided", *given, "--sql", "--dialect", "spark"]) == 0
+        made = table.sparkSession.sql(capsys.readouterr().out).collect()
+        reduced = counts_of(decisions, "hired", "race", block="year").table
+        rows = {tuple(str(value) for value in row) for row in made}
+        keys = ["race", "hired", "year", "number_of_rows"]
+        plain = reduced[keys].astype(object).where(reduced[keys].notna(), None)
+        assert rows == {tuple(map(str, row)) for row in plain.itertuples(index=False)}

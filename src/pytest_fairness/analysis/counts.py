@@ -4,6 +4,7 @@ outcome. One GROUP BY, made by the engine that holds the table.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -94,7 +95,7 @@ def counts_of(
     source = _opened(table)
     columns = _columns(source)
     counted = _counted(source, _keys(columns, named), counts=ROWS in columns)
-    if _is_csv(table) and _has_engine():
+    if _is_csv(table) and has_engine():
         counted = _typed(counted)
     if not len(counted):
         raise FrameError("the table has no rows: there is nothing to compare")
@@ -121,9 +122,13 @@ def _keys(columns: Sequence[str], named: Sequence[str | None]) -> list[str]:
     return [*wanted, *(name for name in _READ if name in columns and name not in wanted)]
 
 
-def sql_of(table: str, columns: Sequence[str]) -> str:
-    """Return the SQL that reduces *table* to counts of *columns*."""
-    names = ", ".join(_quoted(name) for name in columns)
+def sql_of(table: str, columns: Sequence[str], dialect: str = "ansi") -> str:
+    """Return the SQL that reduces *table* to counts of *columns*: Spark, as BigQuery and MySQL,
+    takes a name in double quotes for a text, and wants backticks.
+    """
+    names = ", ".join(map(quoted, columns))
+    if dialect == "spark":
+        names = ", ".join("`" + name.replace("`", "``") + "`" for name in columns)
     return f"SELECT {names}, COUNT(*) AS {ROWS}\nFROM {table}\nGROUP BY {names}"
 
 
@@ -202,7 +207,7 @@ def _read(table: Any, source: Any, columns: Sequence[str]) -> pd.DataFrame:
     return rows
 
 
-def _has_engine() -> bool:
+def has_engine() -> bool:
     """Return whether files are read by DuckDB, which gives the cells of a CSV file as texts."""
     return bool(find_spec("duckdb") and find_spec("narwhals"))
 
@@ -231,7 +236,14 @@ def _several(columns: str | Sequence[Any]) -> tuple[Any, ...]:
     return tuple(columns)
 
 
-def _quoted(name: str) -> str:
+def literal(text: str) -> str:
+    """Return *text* as SQL writes it."""
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def quoted(name: str) -> str:
+    """Return the *name* of a column as SQL writes it."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
@@ -252,10 +264,9 @@ def opened_file(path: str) -> Any:
         import narwhals  # noqa: F401 - both or neither
     except ImportError:
         return read_by_pandas(path)
-    literal = "'" + path.replace("'", "''") + "'"
-    query = f"SELECT * FROM read_csv({literal}, header = true, all_varchar = true)"  # noqa: S608
+    query = f"SELECT * FROM read_csv({literal(path)}, header = true, all_varchar = true)"  # noqa: S608
     if is_parquet(path):
-        query = f"SELECT * FROM read_parquet({literal})"  # noqa: S608
+        query = f"SELECT * FROM read_parquet({literal(path)})"  # noqa: S608
     try:
         return duckdb.connect().sql(query)
     except duckdb.Error as error:
@@ -405,6 +416,21 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     """Return *frame* of narwhals as a table of pandas."""
     nw = _narwhals()
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect(backend="pandas")
+        frame = _collected(frame)
     table: pd.DataFrame = frame.to_pandas()
     return table
+
+
+def _collected(frame: Any) -> Any:
+    """Return a lazy *frame* with its rows. Raises UsageError where DuckDB cannot read them: what is
+    wrong with the second of several files is seen no earlier.
+    """
+    if find_spec("duckdb") is None:
+        return frame.collect(backend="pandas")
+    import duckdb
+
+    try:
+        return frame.collect(backend="pandas")
+    except duckdb.Error as error:
+        what = re.split("Potential Fixes|Candidate names|If you are trying", str(error))[0]
+        raise UsageError(f"the table cannot be read: {' '.join(what.split())}") from None

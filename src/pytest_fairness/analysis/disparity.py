@@ -72,6 +72,7 @@ from pytest_fairness.analysis.sentences import (
     effect_with_interval,
     lost_words,
 )
+from pytest_fairness.analysis.unreadable_rows import naming_rows
 from pytest_fairness.errors import UsageError, of_trials
 from pytest_fairness.model import (
     ALARMS,
@@ -204,15 +205,17 @@ def analyze_disparity(
     check_level(alpha, correction)
     _check_one_question(outcome, each, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
-    frame, reading = _read_table(
-        countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels),
-        outcome,
-        labels,
-        kind=kind,
-        lower_is_worse=lower_is_worse,
-        scorers=scorers,
-        favourable=favourable,
-    )
+    source = frame
+    with naming_rows(source, outcome):
+        frame, reading = _read_table(
+            countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels),
+            outcome,
+            labels,
+            kind=kind,
+            lower_is_worse=lower_is_worse,
+            scorers=scorers,
+            favourable=favourable,
+        )
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(
@@ -221,8 +224,9 @@ def analyze_disparity(
     rule = Rule(alpha=alpha, correction=correction)
     if _look is not None:
         rule = Rule(alpha=_look.red, correction=correction, look=_look)
-    parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
-    every = _grouped(parts, columns, cluster, block, seed, rule.confidence)
+    with naming_rows(source, outcome):
+        parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+        every = _grouped(parts, columns, cluster, block, seed, rule.confidence)
     rule = replace(
         rule,
         min_raw_diff=min_raw_diff,

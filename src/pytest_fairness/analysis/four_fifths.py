@@ -45,6 +45,7 @@ from pytest_fairness.analysis.sentences import (
     lost_words,
     would_take,
 )
+from pytest_fairness.analysis.unreadable_rows import naming_rows
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.statistics.arrays import (
     Bools,
@@ -130,10 +131,12 @@ def analyze_four_fifths(
         raise UsageError(
             f"practical_ratio={practical_ratio!r}: give a ratio above 0 and up to 1, as .9"
         )
+    source = frame
     frame = countable(frame, outcome, columns, cluster, block, labels=labels)
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
-    decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
+    with naming_rows(source, outcome):
+        decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
     declared = reference
     if reference == HIGHEST:
         declared = None

@@ -142,7 +142,10 @@ def refuse(frame: pd.DataFrame, column: str, wrong: Bools, why: Callable[[int], 
     """
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise FrameError(f"column {column!r}, {row_name(frame, at)}: {why(at)}")
+        error = FrameError(f"column {column!r}, {row_name(frame, at)}: {why(at)}")
+        if ROWS in frame.columns and column in frame.columns:
+            error.refused = column, frame[column].iloc[at]
+        raise error
 
 
 def require_frame(frame: object) -> pd.DataFrame:
