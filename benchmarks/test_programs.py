@@ -33,6 +33,7 @@ PROGRAMS = {
     "selection": ("--seeds 1", "change of the win rate"),
     "startup": ("1", "peak  added"),
     "statistics_speed": ("--repetitions 1 --size 1 --audits 2", "2 null audits"),
+    "tables": ("--rows 20000 --most 20000 --names 500", "10,000 yes/no rows"),
     "verdict_shares": ("--audits 1", "2 groups, 1 template"),
 }
 #: The routes that need no package beside those of the tests.

@@ -592,6 +592,7 @@ def _judged_once(
     what it was judged from.
     """
     from pytest_fairness.analysis.counts import as_rows, countable
+    from pytest_fairness.analysis.unreadable_rows import naming_rows
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.statistics.arrays import require_frame
 
@@ -613,7 +614,9 @@ def _judged_once(
     at_look = {}
     if look is not None:
         at_look = {"_look": look}
-    return analyze(**given, **at_look), _Basis(name, arguments, given["frame"], outcome, {})
+    with naming_rows(arguments["frame"], arguments.get("outcome")):
+        finding = analyze(**given, **at_look)
+    return finding, _Basis(name, arguments, given["frame"], outcome, {})
 
 
 def _judged_by_looks(

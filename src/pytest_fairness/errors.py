@@ -32,6 +32,9 @@ class MissingExtra(UsageError):
 class FrameError(UsageError, ValueError):
     """A table has the wrong shape for a comparison; the message names the column and the row."""
 
+    #: The column, and the value in it, that a row of counts is refused for.
+    refused: tuple[str, object] | None = None
+
 
 class InvalidEntry(UsageError, ValueError):
     """An entry of source data that cannot be used; whoever reads it from a file adds the line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -193,6 +194,41 @@ def test_what_became_of_the_missing_is_counted_in_rows() -> None:
         assert unlike(expected, analyze(counts, **given)) == []
 
 
+@pytest.mark.parametrize("score", ["rating", "length", "turned"])
+@pytest.mark.parametrize("lost", [0.0, 0.03, 0.09])
+def test_ratings_and_numbers_are_judged_by_counts(
+    score: str, lost: float, decisions: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With clusters and blocks, with names in one group or all, missing and refused; the last score
+    has a mean that a few rows turn. Nothing is laid out as rows.
+    """
+    chance = np.random.default_rng(7)
+    rows = decisions.head(3_000).drop(columns="hired")
+    size = len(rows)
+    is_b = (rows["race"] == "b").to_numpy()
+    scores = {
+        "rating": chance.integers(1, 6, size) - is_b * chance.integers(0, 2, size),
+        "length": chance.integers(0, 300, size) / 7 + is_b * 1.5,
+        "turned": chance.integers(0, 6, size)
+        + ~is_b * np.where(chance.random(size) < 0.01, 400, 1),
+    }
+    rows["person"] %= 150
+    rows["own"] = rows["race"] + (rows["person"] % 40).astype(str)
+    values = scores[score].astype(float)
+    refused = chance.random(size) < 0.02 + 0.1 * is_b
+    rows[score] = np.where((chance.random(size) < lost) | refused, np.nan, values)
+    monkeypatch.setattr(disparity, "by_rows", None)
+    for frame in (rows, rows.assign(refused=refused)):
+        for cluster, block in itertools.product((None, "person", "own"), (None, "year")):
+            given = {"outcome": score, "by": "race", "cluster": cluster, "block": block}
+            expected = analyze_disparity(frame, **given)
+            counts = counts_of(frame, score, "race", cluster=cluster, block=block)
+            different = unlike(expected, analyze_disparity(counts, **given))
+            # Only counts have no number of a row.
+            turned = "turns the mean" in expected.sentence or "turn the mean" in expected.sentence
+            assert [place for place, *_ in different] == ["/sentence", "/explanation"] * turned
+
+
 def test_scores_are_judged_by_rows(decisions: pd.DataFrame) -> None:
     frame = decisions.head(2000).assign(score=np.arange(2000) % 37 / 3)
     given = {"outcome": "score", "by": "race", "cluster": None, "block": None}
@@ -217,6 +253,31 @@ def test_a_file_of_counts_is_judged_as_its_rows(
     expected = analyze_disparity(decisions, "hired", "race", cluster=None, block=None)
     found = analyze_disparity(str(written), "hired", "race", cluster=None, block=None)
     assert unlike(expected, found) == []
+
+
+def test_the_sql_counts_in_a_database(decisions: pd.DataFrame, capsys: Any) -> None:
+    """As DuckDB runs it, names with blanks, quotes and of keywords included; Spark: test_engines.py."""
+    named = {"race": "group", "hired": 'hired "now"', "year": "fiscal year"}
+    engine = duckdb.connect()
+    engine.register("decided", decisions.rename(columns=named))
+    given = ["--outcome", named["hired"], "--by", named["race"], "--cluster", "person"]
+    given += ["--within", named["year"], "--truth", named["hired"]]
+    assert main(["counts", "decided", *given, "--sql"]) == 0
+    made = engine.sql(capsys.readouterr().out).df()
+    reduced = counts_of(
+        decisions.rename(columns=named),
+        named["hired"],
+        named["race"],
+        cluster="person",
+        within=named["year"],
+    )
+    columns = list(reduced.table)
+    assert set(made) == set(columns)
+    first, other = (
+        counts[columns].sort_values(columns, ignore_index=True).astype(object)
+        for counts in (made, reduced.table)
+    )
+    assert first.to_dict() == other.to_dict()
 
 
 def test_an_outcome_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, capsys: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 from pytest_fairness import (
@@ -20,6 +21,8 @@ from pytest_fairness import (
     counts_of,
 )
 from pytest_fairness.analysis import counts
+from pytest_fairness.analysis.binned_numbers import FINE
+from pytest_fairness.cli import main
 from tests.support.findings import unlike
 
 SIZE = 100_000
@@ -95,13 +98,13 @@ def table(request: pytest.FixtureRequest, parquet: Path) -> Iterator[Any]:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[pd.DataFrame]:
     """What left the engine, each time that anything did."""
     tables: list[pd.DataFrame] = []
-    as_pandas = counts._pandas
+    as_pandas = counts.as_pandas
 
     def noted(frame: Any) -> pd.DataFrame:
         tables.append(as_pandas(frame))
         return tables[-1]
 
-    monkeypatch.setattr(counts, "_pandas", noted)
+    monkeypatch.setattr(counts, "as_pandas", noted)
     return tables
 
 
@@ -155,6 +158,22 @@ def test_numbers_are_judged_as_those_of_the_rows(
     assert set(fetched[-1]) == {"race", "score", cluster, block} - {None}
 
 
+def test_numbers_in_bins_are_those_of_another_engine(
+    decisions: pd.DataFrame,
+    table: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    fetched: list[pd.DataFrame],
+) -> None:
+    """Counted and added up where they are: what is fetched is no larger than the fine bins."""
+    monkeypatch.setattr(counts, "MOST_ROWS", 1_000)
+    given = {"outcome": "score", "by": "race", "cluster": None, "block": None}
+    finding = analyze_disparity(table, **given)
+    groups = decisions["race"].nunique()
+    assert max(map(len, fetched)) <= max(counts._FIRST, groups * FINE)
+    by_polars = analyze_disparity(polars.from_pandas(decisions.drop(columns="essay")), **given)
+    assert unlike(by_polars, finding) == []
+
+
 def test_a_reduction_is_that_of_the_rows(decisions: pd.DataFrame, table: Any) -> None:
     given: dict[str, Any] = {"cluster": "person", "within": "branch", "truth": "right"}
     expected, reduced = (counts_of(rows, "hired", "race", **given) for rows in (decisions, table))
@@ -167,3 +186,17 @@ def test_a_reduction_is_that_of_the_rows(decisions: pd.DataFrame, table: Any) ->
     assert first.astype(object).where(first.notna(), None).to_dict() == (
         other[first.columns].astype(object).where(other.notna(), None).to_dict()
     )
+
+
+def test_the_sql_counts_in_spark(decisions: pd.DataFrame, parquet: Path, capsys: Any) -> None:
+    for table in of_spark(parquet):
+        named = {"race": "group", "hired": "hired `now`", "year": "fiscal year"}
+        table.withColumnsRenamed(named).createOrReplaceTempView("decided")
+        given = ["--outcome", named["hired"], "--by", named["race"], "--block", named["year"]]
+        assert main(["counts", "decided", *given, "--sql", "--dialect", "spark"]) == 0
+        made = table.sparkSession.sql(capsys.readouterr().out).collect()
+        reduced = counts_of(decisions, "hired", "race", block="year").table
+        rows = {tuple(str(value) for value in row) for row in made}
+        keys = ["race", "hired", "year", "number_of_rows"]
+        plain = reduced[keys].astype(object).where(reduced[keys].notna(), None)
+        assert rows == {tuple(map(str, row)) for row in plain.itertuples(index=False)}

@@ -4,6 +4,7 @@ outcome. One GROUP BY, made by the engine that holds the table.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _PARQUET = (".parquet", ".pq")
 _EXTRA = "tables"
+MOST_ROWS = 1_000_000
+"""Of numbers that are judged by their rows where there is no cluster; those of more stand in bins."""
 _FIRST, _MANY = 10_000, 1_000
 #: Columns that a comparison reads beside those that it is given, few values each.
 _READ = (
@@ -92,7 +95,7 @@ def counts_of(
     source = _opened(table)
     columns = _columns(source)
     counted = _counted(source, _keys(columns, named), counts=ROWS in columns)
-    if _is_csv(table) and _has_engine():
+    if _is_csv(table) and has_engine():
         counted = _typed(counted)
     if not len(counted):
         raise FrameError("the table has no rows: there is nothing to compare")
@@ -119,9 +122,13 @@ def _keys(columns: Sequence[str], named: Sequence[str | None]) -> list[str]:
     return [*wanted, *(name for name in _READ if name in columns and name not in wanted)]
 
 
-def sql_of(table: str, columns: Sequence[str]) -> str:
-    """Return the SQL that reduces *table* to counts of *columns*."""
-    names = ", ".join(_quoted(name) for name in columns)
+def sql_of(table: str, columns: Sequence[str], dialect: str = "ansi") -> str:
+    """Return the SQL that reduces *table* to counts of *columns*: Spark, as BigQuery and MySQL,
+    takes a name in double quotes for a text, and wants backticks.
+    """
+    names = ", ".join(map(quoted, columns))
+    if dialect == "spark":
+        names = ", ".join("`" + name.replace("`", "``") + "`" for name in columns)
     return f"SELECT {names}, COUNT(*) AS {ROWS}\nFROM {table}\nGROUP BY {names}"
 
 
@@ -157,13 +164,12 @@ def countable(
     given: dict[str, Any] = {"cluster": cluster, "block": block, "truth": truth, "within": strata}
     if ROWS in columns:
         return counts_of(table, outcome, by, **given).table
-    trials = _OF_TRIALS & set(columns)
-    if trials or not isinstance(outcome, str) or outcome not in columns:
+    if not _is_counted(columns, outcome):
         return as_rows(table)
-    if _has_many_values(source, outcome):
-        keys = _keys(columns, (*_several(by), outcome, cluster, block, *strata, truth))
-        return _read(table, source, [*keys, *(name for name in NAME_PARTS if name in columns)])
-    return counts_of(table, outcome, by, **given).table
+    if not _has_many_values(source, outcome):
+        return counts_of(table, outcome, by, **given).table
+    named = (*_several(by), outcome, cluster, block, *strata, truth)
+    return _numbers(table, source, _keys(columns, named), outcome, by_cluster=cluster is not None)
 
 
 def _that_count(table: pd.DataFrame) -> pd.DataFrame:
@@ -203,13 +209,13 @@ def _whole(table: Any) -> pd.DataFrame:
 
 def _read(table: Any, source: Any, columns: Sequence[str]) -> pd.DataFrame:
     """Return the *columns* of *source*, which is the *table* opened, as pandas has them."""
-    rows = _pandas(_native(source).select(*columns))
+    rows = as_pandas(_native(source).select(*columns))
     if _is_csv(table):
         return _typed(rows)
     return rows
 
 
-def _has_engine() -> bool:
+def has_engine() -> bool:
     """Return whether files are read by DuckDB, which gives the cells of a CSV file as texts."""
     return bool(find_spec("duckdb") and find_spec("narwhals"))
 
@@ -238,7 +244,14 @@ def _several(columns: str | Sequence[Any]) -> tuple[Any, ...]:
     return tuple(columns)
 
 
-def _quoted(name: str) -> str:
+def literal(text: str) -> str:
+    """Return *text* as SQL writes it."""
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def quoted(name: str) -> str:
+    """Return the *name* of a column as SQL writes it."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
@@ -259,10 +272,9 @@ def opened_file(path: str) -> Any:
         import narwhals  # noqa: F401 - both or neither
     except ImportError:
         return read_by_pandas(path)
-    literal = "'" + path.replace("'", "''") + "'"
-    query = f"SELECT * FROM read_csv({literal}, header = true, all_varchar = true)"  # noqa: S608
+    query = f"SELECT * FROM read_csv({literal(path)}, header = true, all_varchar = true)"  # noqa: S608
     if is_parquet(path):
-        query = f"SELECT * FROM read_parquet({literal})"  # noqa: S608
+        query = f"SELECT * FROM read_parquet({literal(path)})"  # noqa: S608
     try:
         return duckdb.connect().sql(query)
     except duckdb.Error as error:
@@ -340,7 +352,7 @@ def _counted(source: Any, keys: list[str], *, counts: bool) -> pd.DataFrame:
         number = nw.col(ROWS).cast(nw.Int64)
     frame = _native(source).select(*keys, number)
     grouped = frame.group_by(*keys, drop_null_keys=False).agg(nw.col(ROWS).sum())
-    counted = _pandas(grouped)
+    counted = as_pandas(grouped)
     return counted[counted[ROWS] > 0].reset_index(drop=True)
 
 
@@ -356,8 +368,43 @@ def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -
 
 def _has_many_values(source: Any, outcome: str) -> bool:
     """Return whether the first rows hold so many outcomes that counts would be no smaller."""
-    first = _pandas(_native(source).select(outcome).head(_FIRST))
+    first = as_pandas(_native(source).select(outcome).head(_FIRST))
     return bool(first[outcome].nunique() > _MANY)
+
+
+def _is_counted(columns: Sequence[str], outcome: Any) -> bool:
+    """Return whether *outcome* is one of the *columns* of a table that is not of trials."""
+    return isinstance(outcome, str) and outcome in columns and not _OF_TRIALS & set(columns)
+
+
+def _numbers(
+    table: Any, source: Any, keys: Sequence[str], outcome: str, *, by_cluster: bool
+) -> pd.DataFrame:
+    """Return the columns *keys* of *source*, which is the *table* opened: its counts by bins of the
+    numbers of *outcome* where it has many and clusters do not tell its rows apart, else its rows.
+    """
+    binned = None
+    if not by_cluster:
+        binned = _binned(source, keys, outcome)
+    if binned is not None:
+        return binned
+    columns = _columns(source)
+    parts = [name for name in NAME_PARTS if name in columns and name not in keys]
+    return _read(table, source, [*keys, *parts])
+
+
+def _binned(source: Any, keys: Sequence[str], outcome: str) -> pd.DataFrame | None:
+    """Return the counts of *source* by *keys* and bins of the numbers of *outcome*; None where it
+    has too few rows, or no numbers.
+    """
+    from pytest_fairness.analysis.binned_numbers import binned_numbers
+
+    nw = _narwhals()
+    frame = _native(source).lazy()
+    number_of_rows = as_pandas(frame.select(nw.len().alias(ROWS)))[ROWS].iloc[0]
+    if number_of_rows <= MOST_ROWS or not frame.collect_schema()[outcome].is_numeric():
+        return None
+    return binned_numbers(nw, frame, outcome, keys, as_pandas)
 
 
 def _is_csv(table: Any) -> bool:
@@ -373,10 +420,25 @@ def _typed(texts: pd.DataFrame) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(texts.to_csv(index=False)), low_memory=False)
 
 
-def _pandas(frame: Any) -> pd.DataFrame:
+def as_pandas(frame: Any) -> pd.DataFrame:
     """Return *frame* of narwhals as a table of pandas."""
     nw = _narwhals()
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect(backend="pandas")
+        frame = _collected(frame)
     table: pd.DataFrame = frame.to_pandas()
     return table
+
+
+def _collected(frame: Any) -> Any:
+    """Return a lazy *frame* with its rows. Raises UsageError where DuckDB cannot read them: what is
+    wrong with the second of several files is seen no earlier.
+    """
+    if find_spec("duckdb") is None:
+        return frame.collect(backend="pandas")
+    import duckdb
+
+    try:
+        return frame.collect(backend="pandas")
+    except duckdb.Error as error:
+        what = re.split("Potential Fixes|Candidate names|If you are trying", str(error))[0]
+        raise UsageError(f"the table cannot be read: {' '.join(what.split())}") from None

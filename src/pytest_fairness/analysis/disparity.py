@@ -75,6 +75,7 @@ from pytest_fairness.analysis.sentences import (
     effect_with_interval,
     lost_words,
 )
+from pytest_fairness.analysis.unreadable_rows import naming_rows
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import (
     ALARMS,
@@ -87,7 +88,15 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import ROWS, Bools, Ints, Membership, row_name
+from pytest_fairness.statistics.arrays import (
+    OFFSET,
+    ROWS,
+    Bools,
+    Ints,
+    Membership,
+    repeated_places,
+    row_name,
+)
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -135,9 +144,10 @@ def analyze_disparity(
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
     Args:
-        frame: one row a trial; or a table of polars, pyarrow or DuckDB, the path of Parquet or CSV
-            files, or :class:`~pytest_fairness.RowCounts`. ``refused``, ``undetermined``,
-            ``repetition``, ``first_name`` and ``last_name`` columns are read if present.
+        frame: one row a trial; or a table of polars, pyarrow, DuckDB, Dask, Ibis or Spark, the path
+            of Parquet or CSV files, or :class:`~pytest_fairness.RowCounts`. ``refused``,
+            ``undetermined``, ``repetition``, ``first_name`` and ``last_name`` columns are read if
+            present.
         outcome: a column, the name of a scorer, or a callable on the reply. The assertion takes
             several, of which it reports each; here that is ``analyze_outcomes``.
         by: the column of a protected class; or several, which are judged each by itself and
@@ -203,23 +213,26 @@ def analyze_disparity(
     _check_one_question(outcome, each, signals)
     check_one_table(each, (within, bins), _look)
     _check_least_difference(min_raw_diff, min_raw_ratio)
-    frame, reading = _read_table(
-        countable(frame, outcome, columns, cluster, block, within=(each, signals), labels=labels),
-        outcome,
-        labels,
-        kind=kind,
-        lower_is_worse=lower_is_worse,
-        scorers=scorers,
-        favourable=favourable,
-    )
+    source = frame
+    within_columns = (each, signals)
+    with naming_rows(source, outcome):
+        frame, reading = _read_table(
+            countable(
+                frame, outcome, columns, cluster, block, within=within_columns, labels=labels
+            ),
+            outcome,
+            labels,
+            kind=kind,
+            lower_is_worse=lower_is_worse,
+            scorers=scorers,
+            favourable=favourable,
+        )
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
     rule = _rule(alpha, correction, _look)
-    parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
-    pooled = PooledSignals.of(frame, reading, signals, columns, block)
     grouped = partial(
         _grouped,
         columns=columns,
@@ -228,9 +241,12 @@ def analyze_disparity(
         seed=seed,
         confidence=rule.confidence,
     )
-    every = described = grouped(pooled.parts or parts)
-    if pooled.parts:
-        described = grouped([pooled.whole])
+    with naming_rows(source, outcome):
+        parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+        pooled = PooledSignals.of(frame, reading, signals, columns, block)
+        every = described = grouped(pooled.parts or parts)
+        if pooled.parts:
+            described = grouped([pooled.whole])
     rule = replace(
         rule,
         min_raw_diff=min_raw_diff,
@@ -266,6 +282,7 @@ def analyze_disparity(
     notes = [
         *_notes(described, reading, rule, subject.missing),
         *_of_pairs(pairs, reading),
+        *_of_bins(described[0].rows),
         *Readers.of(home.rows).notes(),
         *results.notes(rule),
     ]
@@ -312,12 +329,17 @@ def analyze_disparity(
 def _read_table(
     frame: pd.DataFrame, outcome: Any, labels: str | None, **given: Any
 ) -> tuple[pd.DataFrame, Reading]:
-    """Return the table that is judged and its outcome: counts of yes and no, else rows."""
+    """Return the table that is judged and its outcome: of labels that are counted, its rows."""
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
     reading = read(frame, outcome, labels=labels, **given)
-    if ROWS not in frame.columns or reading.values.kind in RATES:
+    if ROWS not in frame.columns or reading.values.kind is not OutcomeKind.CATEGORICAL:
         return frame, reading
+    if OFFSET in frame.columns:
+        raise UsageError(
+            f"kind='categorical': {reading.name!r} holds numbers, which stand in bins where there "
+            "are so many; make them labels first"
+        )
     frame, outcome = by_rows(frame, outcome)
     return frame, read(frame, outcome, labels=labels, **given)
 
@@ -765,7 +787,13 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     group = rows.design.group
     values = rows.reading.values.values
     pair = group.labels.index(decider.group_1), group.labels.index(decider.group_2)
-    turning = turning_rows(values, group.codes, pair, rows.used)
+    each = np.arange(values.size)
+    if rows.design.bins is not None:
+        return ""
+    if rows.design.weight is not None:
+        each = repeated_places(rows.design.weight)
+    turning = turning_rows(values[each], group.codes[each], pair, rows.used[each])
+    turning = each[turning].tolist()
     if not turning:
         return "no few rows account for it"
     named = ", ".join(f"{row_name(frame, row)}: {values[row]:g}" for row in turning[:3])
@@ -884,6 +912,15 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
             f"{more} spreads more than {less} on {reading.name} ({sizes}, Brown–Forsythe "
             f"{p_equals(_spread_p(pair))}): a way of being treated differently that this verdict "
             "does not judge"
+        )
+
+
+def _of_bins(rows: ScoredRows) -> Iterator[str]:
+    """Yield the note on numbers that stand in bins."""
+    if rows.design.bins is not None:
+        yield (
+            f"the numbers of {rows.reading.name} stand in at most 1,000 quantile bins: means and "
+            "SDs are exact, ranks and Cliff's δ to the bin"
         )
 
 

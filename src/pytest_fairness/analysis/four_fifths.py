@@ -55,6 +55,7 @@ from pytest_fairness.analysis.sentences import (
     lost_words,
     would_take,
 )
+from pytest_fairness.analysis.unreadable_rows import naming_rows
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.statistics.arrays import (
     Bools,
@@ -151,10 +152,12 @@ def analyze_four_fifths(
     check_level(alpha, correction)
     check_one_table(each, (within, bins), _look, "four_fifths")
     _check_terms(practical_ratio, in_strata=_in_strata, others=(labels, bare_ratio or None))
+    source = frame
     frame = countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels)
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
-    decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
+    with naming_rows(source, outcome):
+        decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
     declared = reference
     if reference == HIGHEST:
         declared = None

@@ -24,7 +24,7 @@ from pytest_fairness.statistics.arrays import (
     require_frame,
 )
 from pytest_fairness.statistics.clusters import CONFIDENCE
-from pytest_fairness.statistics.compare import Metric, impute, measure
+from pytest_fairness.statistics.compare import RATES, Metric, impute, measure
 from pytest_fairness.statistics.corrections import METHODS
 from pytest_fairness.statistics.pair_table import PairTable
 
@@ -317,6 +317,8 @@ class ScoredRows:
         values = self.reading.values.values
         weight = self.design.weight
         if weight is None:
+            return self
+        if self.reading.values.kind not in RATES:
             return self
         shared = np.flatnonzero((values > 0) & (values < 1))
         places = np.append(np.arange(values.size), shared)

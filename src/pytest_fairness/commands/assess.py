@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,6 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     """Judge the table; print each finding. Raises UsageError, and FrameError for a cell that cannot
     be read.
     """
-    from pytest_fairness.analysis.counts import is_pattern
     from pytest_fairness.commands.columns import as_json
     from pytest_fairness.reports.plain_text import finding_text
 
@@ -134,13 +134,11 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
     findings: list[Finding] = []
     for by, table in zip(families, tables, strict=True):
         try:
-            findings.extend(_compared(arguments, judge, table, by, given))
-            findings.extend(_error_rates(arguments, table, by, given))
+            with _naming_rows(arguments):
+                findings.extend(_compared(arguments, judge, table, by, given))
+                findings.extend(_error_rates(arguments, table, by, given))
         except FrameError as error:
-            message = f"{arguments.table}: {error}"
-            if not is_pattern(str(arguments.table)) and not arguments.within:
-                message = _unreadable(arguments, judge, by, given)
-            raise UsageError(message) from None
+            raise UsageError(_why(error, arguments, judge, by, given)) from None
     written = []
     if arguments.html is not None:
         written.append(_written(arguments.html, _page_text(arguments.table, findings)))
@@ -152,6 +150,18 @@ def assess(arguments: argparse.Namespace) -> tuple[str, int]:
         return as_json([finding.to_dict() for finding in findings]), code
     texts = [finding_text(finding) for finding in findings]
     return "\n\n".join([*texts, *written]).rstrip("\n") + "\n", code
+
+
+def _naming_rows(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    """Return what names the file and the row of an error where a pattern stands for several files:
+    a single one is read once more.
+    """
+    from pytest_fairness.analysis.counts import is_pattern
+    from pytest_fairness.analysis.unreadable_rows import naming_rows
+
+    if not is_pattern(str(arguments.table)):
+        return nullcontext()
+    return naming_rows(arguments.table, arguments.outcome)
 
 
 def _check_truth(arguments: argparse.Namespace) -> None:
@@ -263,6 +273,24 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
             raise UsageError(f"{path} has no rows")
         tables.append(table)
     return columns, tables
+
+
+def _why(
+    error: FrameError,
+    arguments: argparse.Namespace,
+    judge: Callable[..., Finding],
+    by: Any,
+    given: dict[str, Any],
+) -> str:
+    """Return what is wrong with the table by an *error*, with the file that it is about."""
+    from pytest_fairness.analysis.counts import is_pattern
+
+    path = arguments.table
+    if not is_pattern(str(path)) and not arguments.within:
+        return _unreadable(arguments, judge, by, given)
+    if str(path.parent) in str(error):  # of one of several files
+        return str(error)
+    return f"{path}: {error}"
 
 
 def _unreadable(

@@ -26,7 +26,22 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--cluster", metavar="COLUMN", help="what rows share, as a person")
     parser.add_argument("--block", metavar="COLUMN", help="compare within each of these, as a year")
+    parser.add_argument(
+        "--within",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a column of strata, or of parts as each firm; again for a further one",
+    )
+    parser.add_argument("--truth", metavar="COLUMN", help="what turned out to be right")
     parser.add_argument("--sql", action="store_true", help="print the SQL instead")
+    parser.add_argument(
+        "--dialect",
+        choices=["ansi", "spark"],
+        default="ansi",
+        help="of the SQL: names in double quotes (ansi), or in backticks, as Spark, BigQuery and "
+        "MySQL have them",
+    )
     add_path(parser, "--to", "the CSV file to write", metavar="FILE")
     parser.set_defaults(run=counts)
 
@@ -36,9 +51,10 @@ def counts(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.analysis.counts import counts_of, sql_of
 
     named = [*arguments.by, arguments.outcome, arguments.cluster, arguments.block]
-    columns = [name for name in named if name is not None]
+    named += [*arguments.within, arguments.truth]
+    columns = [name for name in dict.fromkeys(named) if name is not None]
     if arguments.sql:
-        return f"{sql_of(arguments.table, columns)}\n", 0
+        return f"{sql_of(arguments.table, columns, arguments.dialect)}\n", 0
     if arguments.to is None:
         raise UsageError("--to: name the CSV file to write, or ask for the SQL by --sql")
     reduced = counts_of(
@@ -47,6 +63,8 @@ def counts(arguments: argparse.Namespace) -> tuple[str, int]:
         arguments.by,
         cluster=arguments.cluster,
         block=arguments.block,
+        within=arguments.within,
+        truth=arguments.truth,
     )
     reduced.table.to_csv(arguments.to, index=False)
     combinations = len(reduced.table)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,10 @@ DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
 ROWS = "number_of_rows"
 """The column of a table of counts that says how many rows alike each of its rows stands for."""
+OFFSET, WITHIN = "offset_in_bin", "squares_in_bin"
+"""Columns of a table of counts whose outcome stands in bins: how much higher than the bin's outcome
+the mean is of the rows that are counted, and the sum of their squares about that mean.
+"""
 _WHAT_IT_COUNTS = "how many rows of the table that was counted each row stands for"
 NAME_PARTS = ("first_name", "last_name")
 _CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
@@ -47,6 +51,20 @@ class Coded:
     labels: tuple[str, ...]
 
 
+class Bins(NamedTuple):
+    """Of each row of a table of counts whose values stand in bins: how much higher the ``mean`` of
+    the rows that it stands for is than the value of the bin, and the sum of their ``squares`` about
+    that mean.
+    """
+
+    mean: Floats
+    squares: Floats
+
+    def take(self, which: Any) -> Bins:
+        """Return those of some rows."""
+        return Bins(self.mean[which], self.squares[which])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
     """Group, cluster and block of each row of the frame.
@@ -56,8 +74,9 @@ class Membership:
     and last name of each cluster (one code a label of the clusters), where names have both;
     ``copy`` marks rows whose reply is that of a previous repetition of the same cell, None where
     the replies are not known. ``weight`` says how many rows alike each row of a table of counts
-    stands for, None in a table of rows. ``compared`` says which pairs of groups are compared
-    (groups × groups, the first the row), None where that is every pair.
+    stands for, None in a table of rows; ``bins`` is None unless its values stand in bins.
+    ``compared`` says which pairs of groups are compared (groups × groups, the first the row), None
+    where that is every pair.
     """
 
     group: Coded
@@ -73,6 +92,7 @@ class Membership:
     parts: tuple[Coded, ...] = ()
     copy: Bools | None = None
     weight: Floats | None = None
+    bins: Bins | None = None
     compared: Bools | None = None
 
     @property
@@ -125,7 +145,10 @@ def refuse(frame: pd.DataFrame, column: str, wrong: Bools, why: Callable[[int], 
     """
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise FrameError(f"column {column!r}, {row_name(frame, at)}: {why(at)}")
+        error = FrameError(f"column {column!r}, {row_name(frame, at)}: {why(at)}")
+        if ROWS in frame.columns and column in frame.columns:
+            error.refused = column, frame[column].iloc[at]
+        raise error
 
 
 def require_frame(frame: object) -> pd.DataFrame:
@@ -158,13 +181,15 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
     codes, values = _factorize(require_column(frame, column, what))
     refuse(frame, column, codes < 0, lambda _: f"the {what} is missing; fill it in or drop the row")
     names = list(map(str, values))
-    twice = next((name for name, times in Counter(names).items() if times > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise FrameError(
             f"column {column!r}: two different values both read {twice!r}; make them one type"
         )
-    order = sorted(range(len(names)), key=names.__getitem__)
-    return Coded(codes=np.argsort(order).astype(np.intp)[codes], labels=tuple(sorted(names)))
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return Coded(codes=place[codes], labels=tuple(map(names.__getitem__, order.tolist())))
 
 
 def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
@@ -174,7 +199,7 @@ def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
         codes, texts = pd.factorize(series.to_numpy(dtype=object))
         return codes, list(texts)
     codes, values = pd.factorize(series)
-    return codes, list(values)
+    return codes, values.tolist()
 
 
 def flags(frame: pd.DataFrame, column: str) -> Bools:
@@ -324,6 +349,7 @@ def read_design(
         cluster_name=None,
         block_name=block,
         weight=counted_rows(frame),
+        bins=_bins(frame),
     )
     if clusters is None:
         return design
@@ -360,6 +386,14 @@ def counted_rows(frame: pd.DataFrame) -> Floats | None:
     if not counts.any():
         raise FrameError(f"column {ROWS!r} is 0 in every row: there is nothing to compare")
     return counts
+
+
+def _bins(frame: pd.DataFrame) -> Bins | None:
+    """Return what is known of the numbers in bins of a table of counts; None for another table."""
+    if ROWS not in frame.columns or OFFSET not in frame.columns:
+        return None
+    columns = require_column(frame, OFFSET, "offset"), require_column(frame, WITHIN, "squares")
+    return Bins(*(column.to_numpy(dtype=np.float64) for column in columns))
 
 
 def every_row(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from pytest_fairness.model import GroupResult, OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, sums
+from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, Membership, sums
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import (
     CONFIDENCE,
@@ -61,6 +61,7 @@ class _Rows(NamedTuple):
     block: Ints
     copy: Bools | None
     weight: Floats | None = None
+    bins: Bins | None = None
 
     def take(self, which: Bools) -> _Rows:
         """Return the rows where *which* is true."""
@@ -72,6 +73,9 @@ class _Rows(NamedTuple):
         weight = None
         if self.weight is not None:
             weight = self.weight[which]
+        bins = None
+        if self.bins is not None:
+            bins = self.bins.take(which)
         return _Rows(
             self.values[which],
             self.group[which],
@@ -79,11 +83,17 @@ class _Rows(NamedTuple):
             self.block[which],
             copy,
             weight,
+            bins,
         )
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
         return Layout(
-            *self[:4], groups=groups, blocks=blocks, own_rows=own_rows, weight=self.weight
+            *self[:4],
+            groups=groups,
+            blocks=blocks,
+            own_rows=own_rows,
+            weight=self.weight,
+            bins=self.bins,
         )
 
 
@@ -105,7 +115,13 @@ def measure(
     pairs = compared_pairs(groups, design.compared)
     blocks = design.blocks
     every = _Rows(
-        values, design.group.codes, design.cluster, design.block, design.copy, design.weight
+        values,
+        design.group.codes,
+        design.cluster,
+        design.block,
+        design.copy,
+        design.weight,
+        design.bins,
     )
     rows = every.take(used)
     trials = sums(rows.group, rows.weight, groups).astype(np.intp)
@@ -290,11 +306,14 @@ def describe_groups(
     labels = design.group.labels
     summary = np.full((4, len(labels)), np.nan)
     clusters = np.zeros(len(labels), dtype=np.intp)
-    rows: dict[int, Floats] = {}
+    rows: dict[int, tuple[Floats, Floats]] = {}
     if layout is not None:
         clusters[metric.present] = layout.clusters
-        rows_of_group = np.split(layout.values + layout.reference, layout.group_start[1:])
-        rows = dict(zip(metric.present.tolist(), rows_of_group, strict=True))
+        values = layout.values + layout.reference
+        held = zip(
+            *(np.split(of, layout.group_start[1:]) for of in (values, layout.alike)), strict=True
+        )
+        rows = dict(zip(metric.present.tolist(), held, strict=True))
         if kind is not OutcomeKind.CATEGORICAL:
             summary[:, metric.present] = _summarise(layout, kind)
     silent = design.count(refused)
@@ -325,22 +344,51 @@ def describe_groups(
             **{name: number for name, number in numbers.items() if math.isfinite(number)},
         )
         if code in rows:
-            group = _with_spread(group, rows[code], kind, categories)
+            group = _with_spread(group, *rows[code], kind, categories)
         groups.append(group)
     return tuple(groups)
 
 
 def _with_spread(
-    group: GroupResult, values: Floats, kind: OutcomeKind, categories: tuple[str, ...]
+    group: GroupResult,
+    values: Floats,
+    alike: Floats,
+    kind: OutcomeKind,
+    categories: tuple[str, ...],
 ) -> GroupResult:
-    """*group* with the share of each label of its *values*, or their median; as it is for rates."""
+    """*group* with the share of each label of its *values*, each of which stands for several rows
+    *alike*, or their median; as it is for rates.
+    """
     if kind is OutcomeKind.CATEGORICAL:
         counts = np.bincount(values.astype(np.intp), minlength=len(categories))
         shares = (counts / values.size).tolist()
         return replace(group, shares=dict(zip(categories, shares, strict=True)))
     if kind in RATES:
         return group
-    return replace(group, median=float(np.median(values)))
+    return replace(group, median=_quantile(values, 0.5, alike, between=True))
+
+
+def _quartiles(values: Floats, rows: Bools, weight: Floats | None) -> tuple[float, float]:
+    """Return both quartiles of *values* in some *rows*, which stand for as many as their *weight*."""
+    alike = np.ones(values.size)
+    if weight is not None:
+        alike = weight
+    low, high = (_quantile(values[rows], share, alike[rows]) for share in (1 - TAIL, TAIL))
+    return low, high
+
+
+def _quantile(values: Floats, share: float, alike: Floats, *, between: bool = False) -> float:
+    """The value that a *share* of the rows do not exceed, of which each of *values* stands for
+    several *alike*; where two are next to that share, the middle *between* them, or the lower one.
+    """
+    order = np.argsort(values)
+    reached = np.cumsum(alike[order])
+    place = share * reached[-1]
+    low = values[order[np.searchsorted(reached, place, side="left")]]
+    if not between:
+        return float(low)
+    high = values[order[min(np.searchsorted(reached, place, side="right"), order.size - 1)]]
+    return float((low + high) / 2)
 
 
 def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
@@ -352,17 +400,21 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     """
     n = layout.sizes
     k = layout.clusters.astype(np.float64)
-    mean = layout.rows_by_group(layout.values) / n
-    residual = layout.values - mean[layout.row_group]
-    variance = layout.rows_by_group(residual**2) / np.maximum(n - 1, 1.0)
+    mean = layout.rows_by_group(layout.numbers) / n
+    residual = layout.numbers - mean[layout.row_group]
+    squares = layout.rows_by_group(residual**2) + layout.squares_by_group()
+    variance = squares / np.maximum(n - 1, 1.0)
     size = layout.by_cluster(layout.cell_size)
-    means = layout.by_cluster(layout.by_cell(layout.values)) / size
+    means = layout.by_cluster(layout.by_cell(layout.numbers)) / size
     alike = np.ones(size.size)
     if layout.own_rows:
         alike = size
     centre = layout.clusters_by_group(alike * means) / k
     apart = alike * (means - centre[layout.cluster_group]) ** 2
-    between = layout.clusters_by_group(apart) / np.maximum(k - 1, 1.0)
+    between = layout.clusters_by_group(apart)
+    if layout.own_rows:
+        between = between + layout.squares_by_group()
+    between = between / np.maximum(k - 1, 1.0)
     square = np.where(k >= 2, between / k, variance / n)
     df = np.where(k >= 2, k - 1, n - 1)
     quantile = t_quantile(df, 0.975)
@@ -463,7 +515,8 @@ def impute(
     if kind is OutcomeKind.CATEGORICAL:
         low, high = _labels_in_excess(*values_of_groups)
     elif at_random is not None and both.size:
-        low, high = np.quantile(both, [1 - TAIL, TAIL], method="inverted_cdf").tolist()
+        rows_of_pair = used & np.isin(group, groups)
+        low, high = _quartiles(values, rows_of_pair, weight)
     else:
         low, high = _ends(both, scale)
     if first_high:

@@ -61,12 +61,17 @@ def moments_of(layout: Layout, scale: float, *, blocked: bool) -> Moments:
     at = layout.row_group * shape[1] + (layout.row_block if blocked else 0)
     count = (layout.count if blocked else layout.sizes[:, None]).ravel()
     size = shape[0] * shape[1]
-    mean = sums(at, layout.values, size) / np.maximum(count, 1.0)
-    rest = layout.values - mean[at]
-    squares = sums(at, rest**2, size)
+    mean = sums(at, layout.weighted(layout.numbers), size) / np.maximum(count, 1.0)
+    rest = layout.numbers - mean[at]
+    squares = sums(at, layout.weighted(rest**2), size)
+    if layout.bins is not None:
+        squares = squares + sums(at, layout.bins.squares, size)
     squares = np.where(squares <= count * (TINY * scale) ** 2, 0.0, squares)
     return Moments(
-        mean.reshape(shape), squares.reshape(shape), layout.by_cell(rest), layout.by_cell(rest**2)
+        mean.reshape(shape),
+        squares.reshape(shape),
+        layout.by_cell(rest),
+        layout.by_cell(rest**2) + layout.squares_by_cell(),
     )
 
 
@@ -149,15 +154,31 @@ def standardise(
     sd_left = _root(np.where(within[here], inner_left, outer_left), df_left, scale)
     g_left = ratio(hedges_correction(df_left) * without, sd_left)
     g = ratio(hedges_correction(df) * contrast_.difference, sd)
+    wider = _within_bins(cells, contrast_.error)
     return Standardised(
-        difference=contrast_,
-        error=jackknife_error(cells, without, parts),
+        difference=contrast_._replace(error=wider * contrast_.error),
+        error=wider * jackknife_error(cells, without, parts),
         sd=sd,
         df=df,
-        g=Effect(name="Hedges g", value=g, error=jackknife_error(cells, g_left, parts)),
+        g=Effect(name="Hedges g", value=g, error=wider * jackknife_error(cells, g_left, parts)),
         aligned=aligned,
         aligned_square=np.maximum(square + 2 * half * deviation + cells.size * half**2, 0.0),
     )
+
+
+def _within_bins(cells: PairCells, error: Floats) -> Floats:
+    """Return by how much the *error* of each difference of means (Q) grows by the squares within
+    bins, of which the means of the bins, each counted as a row alike, know nothing; 1 without bins.
+    """
+    layout = cells.layout
+    wider = np.ones(error.size)
+    if layout.bins is None or not layout.own_rows:
+        return wider
+    within = cells.by_side(cells.one_row(np.asarray(layout.squares_by_cell())))
+    rows = cells.side_rows
+    lost = (within / np.maximum(rows * (rows - 1), 1.0)).sum(axis=1)
+    sound = error > 0
+    return np.where(sound, np.sqrt(1 + lost / np.where(sound, error, 1.0) ** 2), wider)
 
 
 def hedges_correction(df: Floats) -> Floats:

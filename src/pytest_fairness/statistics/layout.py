@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
+from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, sums
 
 
 class Layout:
@@ -22,7 +22,7 @@ class Layout:
     constants cancel exactly. ``own_rows``: each row is its own cluster; a cell then holds rows
     alike. ``shared``: some cluster stands in more than one group (one persona, swapped label).
     ``weight`` says how many rows of a table of counts each of the ``values`` stands for, None where
-    that is one.
+    that is one; ``bins`` what is known beside them of numbers that stand in bins.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Layout:
         blocks: int,
         own_rows: bool,
         weight: Floats | None = None,
+        bins: Bins | None = None,
     ) -> None:
         """*group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
         span = int(cluster.max()) + 1
@@ -51,7 +52,10 @@ class Layout:
             values = values[order]
             if weight is not None:
                 weight = weight[order]
+            if bins is not None:
+                bins = bins.take(order)
         self.weight = weight
+        self.bins = bins
         self.groups = groups
         self.blocks = blocks
         self.own_rows = own_rows
@@ -81,18 +85,44 @@ class Layout:
             self.clusters = np.bincount(self.cluster_group).astype(np.intp)
         self.shared = not own_rows and int(np.bincount(self.cluster_label).max()) > 1
 
+    @property
+    def alike(self) -> Floats:
+        """Return how many rows alike each of the values stands for."""
+        if self.weight is None:
+            return np.ones(self.values.size)
+        return self.weight
+
+    @property
+    def numbers(self) -> Floats:
+        """Return the values, those that stand in bins as the means of what they stand for."""
+        if self.bins is None:
+            return self.values
+        return self.values + self.bins.mean
+
+    def squares_by_cell(self) -> Floats | float:
+        """Return the squares of each cell that lie within bins; 0 without any."""
+        if self.bins is None:
+            return 0.0
+        return np.add.reduceat(self.bins.squares, self.cell_start)
+
+    def squares_by_group(self) -> Floats | float:
+        """Return the squares of each group that lie within bins; 0 without any."""
+        if self.bins is None:
+            return 0.0
+        return np.add.reduceat(self.bins.squares, self.group_start)
+
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
-        rows = self._weighted(rows)
+        rows = self.weighted(rows)
         if self.cell_start.size == self.values.size:
             return rows
         return np.add.reduceat(rows, self.cell_start, axis=-1)
 
     def rows_by_group(self, rows: Floats) -> Floats:
         """Sums over the rows of each group (last axis)."""
-        return np.add.reduceat(self._weighted(rows), self.group_start, axis=-1)
+        return np.add.reduceat(self.weighted(rows), self.group_start, axis=-1)
 
-    def _weighted(self, rows: Floats) -> Floats:
+    def weighted(self, rows: Floats) -> Floats:
         """*rows*, each times the number of rows that it stands for."""
         if self.weight is None:
             return rows

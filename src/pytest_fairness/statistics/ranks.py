@@ -8,12 +8,13 @@ pair. Ties enter through Σt³ = Σ(h_i + h_j)³, which expands into the same su
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from pytest_fairness.statistics.arrays import Floats, Ints
+from pytest_fairness.statistics.arrays import Floats, Ints, sums
 from pytest_fairness.statistics.layout import Layout, Pairs
 
 
@@ -25,7 +26,7 @@ class RankSums(NamedTuple):
 
     below: Floats
     cubes: Floats | None
-    levels: Ints
+    levels: Floats
 
     def tie_cubes(self, first: Ints, second: Ints, count: Floats) -> Floats:
         """Σt³ of each pair and block (P × H) over both groups; *count* is G × H."""
@@ -75,24 +76,35 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     if by_cell:
         starts = layout.cell_start
     below = np.empty((groups, starts.size))
-    ladder = np.split(level[ascending_within(order, layout.row_group)], layout.group_start[1:])
-    halves = np.arange(int(layout.sizes.max()) + 1) / 2
-    for g in range(groups):
-        lower = _below(ladder[g], top, halves)
+    for g, whole in enumerate(_below_each_level(layout, level, top, order)):
         if blocks > 1:
-            lower -= middle[g][block_of_level]
+            lower = whole - middle[g][block_of_level]
         else:
-            lower -= middle[g, 0]
-        if starts.size == size:
+            lower = whole - middle[g, 0]
+        if starts.size == size and layout.weight is None:
             np.take(lower, level, out=below[g], mode="clip")
         elif by_cell:
             below[g] = layout.by_cell(lower[level])
         else:
-            below[g] = np.add.reduceat(lower[level], starts)
+            below[g] = np.add.reduceat(layout.weighted(lower[level]), starts)
     cubes = None
-    if top < size:
+    if top < layout.sizes.sum():
         cubes = _cubes(layout, level, top, blocks)
-    return RankSums(below, cubes, np.bincount(level, minlength=top))
+    return RankSums(below, cubes, sums(level, layout.weight, top))
+
+
+def _below_each_level(layout: Layout, level: Ints, top: int, order: Ints) -> Iterator[Floats]:
+    """Yield of each group how many of its rows are below each level, half of those equal to it."""
+    if layout.weight is None:
+        ladder = np.split(level[ascending_within(order, layout.row_group)], layout.group_start[1:])
+        halves = np.arange(int(layout.sizes.max()) + 1) / 2
+        for levels in ladder:
+            yield _below(levels, top, halves)
+        return
+    by_group = (np.split(of_rows, layout.group_start[1:]) for of_rows in (level, layout.weight))
+    for levels, alike in zip(*by_group, strict=True):
+        held = sums(levels, alike, top)
+        yield np.cumsum(held) - held / 2
 
 
 def _levels(ordered: Floats, block: Ints, order: Ints) -> tuple[Ints, Ints]:
@@ -123,7 +135,8 @@ def _cubes(layout: Layout, level: Ints, top: int, blocks: int) -> Floats:
     """Σ over levels of h_i²·h_j in each block (G × G × *blocks*; one block for all rows if 1)."""
     groups = layout.groups
     by_group = np.split(level, layout.group_start[1:])
-    histograms = [np.bincount(levels, minlength=top) for levels in by_group]
+    alike = np.split(layout.alike, layout.group_start[1:])
+    histograms = [sums(*held, top) for held in zip(by_group, alike, strict=True)]
     cube = np.concatenate(
         [histogram[levels] for histogram, levels in zip(histograms, by_group, strict=True)]
     )
@@ -132,12 +145,12 @@ def _cubes(layout: Layout, level: Ints, top: int, blocks: int) -> Floats:
         place = place + layout.row_block
     cubes = np.empty((groups, groups, blocks))
     for g, histogram in enumerate(histograms):
-        weights = cube * histogram[level]
+        weights = layout.weighted(cube * histogram[level])
         cubes[:, g] = np.bincount(place, weights, minlength=groups * blocks).reshape(groups, blocks)
     return cubes
 
 
-def kruskal_wallis(u: Floats, sizes: Floats, levels: Ints) -> tuple[float, int]:
+def kruskal_wallis(u: Floats, sizes: Floats, levels: Floats) -> tuple[float, int]:
     """H corrected for ties and its degrees of freedom, from pairwise ``U`` (G × G, row = partner).
 
     A group's rank sum over all rows is Σ_j U_j + n/2. H is 0 where all rows tie (scipy gives NaN).
@@ -145,8 +158,7 @@ def kruskal_wallis(u: Floats, sizes: Floats, levels: Ints) -> tuple[float, int]:
     n = float(sizes.sum())
     rank_sum = u.sum(axis=0) + sizes / 2
     statistic = 12 / (n * (n + 1)) * float(np.sum((rank_sum - sizes * (n + 1) / 2) ** 2 / sizes))
-    t = levels.astype(np.float64)
-    correction = 1 - float(np.sum(t**3 - t)) / max(n**3 - n, 1.0)
+    correction = 1 - float(np.sum(levels**3 - levels)) / max(n**3 - n, 1.0)
     if correction > 1e-12:
         return statistic / correction, sizes.size - 1
     return 0.0, sizes.size - 1
@@ -192,17 +204,12 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
     j = pairs.second
     h = layout.blocks
     exact = float(np.sum(layout.count[i] * layout.count[j])) <= EXACT_UP_TO
-    cap = max(int(np.sqrt(SKETCHED / max(i.size * h, 1))), 8)
-    size = layout.count.astype(np.intp)
-    ordered = layout.values[ascending_within(order, layout.row_group * h + layout.row_block)]
-    split = np.split(ordered, np.cumsum(size.ravel())[:-1])
+    cap = None
     if not exact:
-        middle = (np.arange(cap) + 0.5) / cap
-        for place, rows in enumerate(split):
-            if rows.size:
-                split[place] = rows[(middle * rows.size).astype(np.intp)]
+        cap = max(int(np.sqrt(SKETCHED / max(i.size * h, 1))), 8)
+    split = _order_statistics(layout, order, cap)
     if len({rows.size for rows in split}) == 1:
-        samples = np.stack(split).reshape(*size.shape, -1)
+        samples = np.stack(split).reshape(*layout.count.shape, -1)
         differences = samples[i][:, :, :, None] - samples[j][:, :, None, :]
         return medians_in_place(differences.reshape(i.size, -1)), exact
     shifts = np.full(i.size, np.nan)
@@ -213,6 +220,23 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
         if any(part.size for part in parts):
             shifts[p] = float(medians_in_place(np.concatenate(parts)[None, :])[0])
     return shifts, exact
+
+
+def _order_statistics(layout: Layout, order: Ints, cap: int | None) -> list[Floats]:
+    """Return the values of each group × block, ascending; of each that has any so many as *cap*,
+    evenly spaced.
+    """
+    ascending = ascending_within(order, layout.row_group * layout.blocks + layout.row_block)
+    ordered = layout.values[ascending]
+    reached = np.cumsum(layout.alike[ascending])
+    sizes = layout.count.astype(np.intp).ravel()
+    values = []
+    for start, rows in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+        ranks = np.arange(rows)
+        if cap is not None and rows:
+            ranks = ((np.arange(cap) + 0.5) / cap * rows).astype(np.intp)
+        values.append(ordered[np.searchsorted(reached, start + ranks, side="right")])
+    return values
 
 
 def medians_in_place(table: Floats) -> Floats:

@@ -194,26 +194,30 @@ def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, 
     count = layout.by_cluster(layout.cell_size)
     mean = layout.by_cluster(moments.deviation) / count
     group = layout.cluster_group
+    alike = np.ones(count.size)
     if layout.own_rows:
-        # A cluster stands for all rows alike.
-        alike = count.astype(np.intp)
-        mean = np.repeat(mean, alike)
-        group = np.repeat(group, alike)
-    k = np.bincount(group, minlength=layout.groups).astype(np.float64)
-    ordered = mean[np.lexsort((mean, group))]
+        alike = count  # a cluster stands for all rows alike
+    k = sums(group, alike, layout.groups)
+    ascending = np.lexsort((mean, group))
+    reached = np.cumsum(alike[ascending])
     start = np.cumsum(k) - k
-    low, high = ((start + np.floor((k - 1 + odd) / 2)).astype(np.intp) for odd in (0, 1))
-    median = (ordered[low] + ordered[high]) / 2
+    low, high = (
+        mean[ascending[np.searchsorted(reached, start + np.floor((k - 1 + odd) / 2), side="right")]]
+        for odd in (0, 1)
+    )
+    median = (low + high) / 2
     distance = np.abs(mean - median[group])
-    centre, middle = (sums(group, values, layout.groups) / k for values in (mean, distance))
+    centre, middle = (sums(group, alike * values, layout.groups) / k for values in (mean, distance))
     of_mean, of_distance = (
-        sums(group, (values - about[group]) ** 2, layout.groups)
+        sums(group, alike * (values - about[group]) ** 2, layout.groups)
         for values, about in ((mean, centre), (distance, middle))
     )
     i = pairs.first
     j = pairs.second
     df = k[i] + k[j] - 2.0
     error = np.sqrt((of_distance[i] + of_distance[j]) / np.maximum(df, 1.0) * (1 / k[i] + 1 / k[j]))
+    if layout.own_rows:
+        of_mean = of_mean + layout.squares_by_group()
     sound = np.minimum(k[i], k[j]) > 1
     sd = np.sqrt(of_mean / np.maximum(k - 1, 1.0))
     columns = {
@@ -230,11 +234,18 @@ def _against_itself(cells: PairCells) -> Floats | None:
     if not bool(cells.paired.any()):
         return None
     layout = cells.layout
-    label = np.repeat(layout.cluster_label[layout.cell_cluster], layout.cell_size.astype(np.intp))
+    held = np.diff(layout.cell_start, append=layout.values.size)
+    label = np.repeat(layout.cluster_label[layout.cell_cluster], held)
     both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
     shape = {"groups": layout.groups, "blocks": both.size}
     inner = Layout(
-        layout.values, layout.row_group, label, block.astype(np.intp), **shape, own_rows=False
+        layout.values,
+        layout.row_group,
+        label,
+        block.astype(np.intp),
+        **shape,
+        own_rows=False,
+        weight=layout.weight,
     )
     # The cells of both layouts are the same, in the same order: group, cluster, block.
     return rank_sums(inner, np.argsort(inner.values), blocked=True).below[cells.partner, cells.cell]
