@@ -55,7 +55,7 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
         },
     ),
     "bias": (
-        ("--fairness-test=BIAS-HIRE-005,BIAS-NARR-006", "--fairness-tier=1"),
+        ("--fairness-test=BIAS-HIRE-005,BIAS-ATTR-005,BIAS-NARR-105", "--fairness-tier=1"),
         {"bias.yaml": "names: [10]\nneutral_names: [10]\ntemperatures: [default]\n"},
     ),
     "governance": (
