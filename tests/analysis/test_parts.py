@@ -402,3 +402,21 @@ def test_a_mistake_with_ratios_and_margins_is_named(analyze: Any) -> None:
         with pytest.raises((FrameError, UsageError)) as error:
             analyze(table, "hired", "race", cluster=None, **given)
         assert message in str(error.value)
+
+
+def test_over_firms_and_not_over_all_of_their_pairs() -> None:
+    """Of three groups a firm: its least q is that of its least p times three, by Benjamini–Hochberg
+    over firms; over all twelve pairs it is another one.
+    """
+    rng = np.random.default_rng(6)
+    firm = rng.choice(list("ABCD"), 4_000)
+    race = rng.choice(["asian", "black", "white"], 4_000)
+    gap = 0.14 * (race == "black") * np.isin(firm, ["A", "B"])
+    table = pd.DataFrame({"firm": firm, "race": race, "hired": rng.random(4_000) < 0.5 - gap})
+    finding = analyze_disparity(table, "hired", "race", **GIVEN)
+    p = np.reshape([pair.p_value for pair in finding.pairs], (4, 3))
+    corrected = np.reshape([pair.corrected_p_value for pair in finding.pairs], (4, 3)).min(axis=1)
+    expected = multipletests(np.minimum(3 * p.min(axis=1), 1), method="fdr_bh")[1]
+    assert corrected == pytest.approx(expected, rel=1e-9)
+    over_all = np.reshape(multipletests(p.ravel(), method="fdr_bh")[1], (4, 3)).min(axis=1)
+    assert corrected != pytest.approx(over_all, rel=0.01)
