@@ -111,10 +111,8 @@ def pinned_files(config: pytest.Config, sha256: Mapping[str, str], source: str) 
     if not given:
         raise UsageError(f"fairness_data is not set: {fetch}, and name it there")
     path = config.rootpath / given
-    paths = [path]
-    if path.is_dir():
-        paths = [path / name for name in sha256 if (path / name).is_file()]
-    if not paths or not paths[0].is_file():
+    paths = [file for file in (path, *map(path.joinpath, sha256)) if file.is_file()]
+    if not paths:
         raise UsageError(f"fairness_data = {given}: there is nothing of it in {path}; {fetch}")
     names = {hashed: name for name, hashed in sha256.items()}
     files = {}

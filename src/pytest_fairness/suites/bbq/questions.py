@@ -109,17 +109,29 @@ def read_answer(reply: str, answers: Sequence[str]) -> int | None:
     letter = _LETTER.match(reply.strip())
     if letter is not None:
         return LETTERS.index(letter["letter"].lower())
-    named = [place for place, answer in enumerate(bare) if _stands(answer, text)]
-    if not named and len(text.split()) > 1:
-        # A reply that is cut short begins as one of the answers does.
-        named = [place for place, answer in enumerate(bare) if answer.startswith(text)]
-    if not named:
-        # As the authors read what says more.
-        starts = [" ".join(answer.split()[:2]) for answer in bare]
-        named = [place for place, start in enumerate(starts) if _stands(start, text)]
-    if len(named) == 1:
-        return named[0]
+    places = _standing(text, bare) or _cut_short(text, bare) or _beginning(text, bare)
+    if len(places) == 1:
+        return places[0]
     return None
+
+
+def _standing(text: str, answers: Sequence[str]) -> list[int]:
+    """Return the places of the *answers* that stand in *text*."""
+    return [place for place, answer in enumerate(answers) if _stands(answer, text)]
+
+
+def _cut_short(text: str, answers: Sequence[str]) -> list[int]:
+    """Return the places of the *answers* that begin as *text* does, which was cut short."""
+    if len(text.split()) < 2:
+        return []
+    return [place for place, answer in enumerate(answers) if answer.startswith(text)]
+
+
+def _beginning(text: str, answers: Sequence[str]) -> list[int]:
+    """Return the places of the *answers* whose first two words stand in *text*, as the authors of
+    BBQ read what is none of the three.
+    """
+    return _standing(text, [" ".join(answer.split()[:2]) for answer in answers])
 
 
 def _bare(text: str) -> str:
