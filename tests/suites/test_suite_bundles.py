@@ -39,7 +39,7 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
         {"letters.yaml": "repetitions: 2\nclasses: [gender]\nwording: [word_count]\n"},
     ),
     "red_team": (("-k", "test_bait and (euphemisms or proxies) or test_category and gender"), {}),
-    "bias": (("--fairness-test=BIAS-NARR-006", "--fairness-tier=1", "-k", "default"), {}),
+    "bias": (("--fairness-test=BIAS-NARR-gender", "--fairness-tier=1", "-k", "default"), {}),
     "governance": (
         ("-k", "test_third_party or test_there_are or gender and (explained or as_long)"),
         {},
