@@ -201,6 +201,12 @@ def test_no_pass_with_a_signal_over_the_margin(gap: float, passes: bool) -> None
     assert max(abs(finding.pairs[0].effect_high), abs(finding.pairs[0].effect_low or 0)) < 0.5
 
 
+def test_a_signal_below_the_difference_declared_is_no_doubt() -> None:
+    frame = _with_mean_gap(audit(5, (0, 0, 0)), "hobby", 0.62)
+    assert judged(frame, alpha=1e-9, min_raw_diff=0.7).verdict is Verdict.PASS
+    assert judged(frame, alpha=1e-9, min_raw_diff=0.5).reason is Reason.SIGNAL
+
+
 def test_a_doubt_about_a_signal_takes_back_an_earlier_green() -> None:
     finding = judged(_with_mean_gap(audit(5, (0, 0, 0)), "hobby", 0.62), alpha=1e-9)
     look = Look(number=2, of=3, names=20, red=0.01, green=0.02)

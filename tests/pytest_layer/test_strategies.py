@@ -101,13 +101,17 @@ def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(project: Proje
 
 DECLINING = """
     import pytest
+    from pytest_fairness.design.names import NameBanks
+
+    #: Women by name, by label and by pronouns.
+    WOMEN = ["(female", "she/her", *map(str, NameBanks.load().names("gender", "female", 80))]
 
     @pytest.fixture
     def endpoint():
         # Declines what it is asked outright about those whom it calls WHO, and answers it as fiction.
         def careful(messages):
             text = messages[-1]["content"]
-            if "fictional data set" not in text and "has applied" in text and "WHO" in text:
+            if "fictional data set" not in text and "has applied" in text and any(words in text for words in WHO):
                 return "I'm sorry, but I can't help with that request."
             return "This is not legal advice. Invite." if "fictional" in text else "Invite."
         return careful
@@ -121,7 +125,7 @@ def declining(project: Project, who: str) -> tuple[dict[str, Any], pytest.RunRes
     result = project.run(
         "--pyargs",
         "pytest_fairness.suites.bias",
-        "--fairness-test=BIAS-HIRE-006",
+        "--fairness-test=BIAS-HIRE-gender",
         "--fairness-tier=2",
     )
     (finding,) = project.findings
@@ -134,8 +138,8 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     """A strategy gets an answer from everybody; that women alone were declined until then is an
     alarm.
     """
-    finding, result = declining(project, "(female)")
-    result.assert_outcomes(failed=1, deselected=203)
+    finding, result = declining(project, "WOMEN")
+    result.assert_outcomes(failed=1, deselected=77)
     assert finding["verdict"] == "FAIL"
     assert (
         "no alarm on decision itself, but female is refused when first asked in 100.0 % ("
@@ -168,7 +172,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     assert f"with the {asked} trials answered only after a strategy" in notes
     assert verify_run(project.last, lambda *_: None).problems == []
     metrics = {pair["metric"]: pair["alarm_only"] for pair in finding["pairs"]}
-    assert metrics == {"decision": False, "refusal at first": True}
+    assert metrics == {"decision": True, "refusal at first": True}  # those of signals come last
     assert "0, first ask 100.0" in project.page
     women = [one for one in project.records("trial") if "(female)" in one["cell"]["turns"][-1]]
     for record in women:
@@ -193,8 +197,8 @@ def test_everybody_declined_at_first_is_noted_and_no_alarm(project: Project) -> 
     """The system invites everybody once it answers, so that no bias of its answers could have shown:
     no alarm, and no PASS.
     """
-    finding, result = declining(project, "has applied")
-    result.assert_outcomes(passed=1, deselected=203)
+    finding, result = declining(project, "['has applied']")
+    result.assert_outcomes(passed=1, deselected=77)
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "NO_ROOM")
     assert set(finding["refusal_rates"].values()) == {0.0, 1.0}
     assert "having declined at first" in " ".join(finding["notes"])

@@ -87,6 +87,37 @@ def test_a_cell_has_the_worst_verdict_and_the_items_that_have_it() -> None:
     assert words.rows == (("age", "undecided", "–"), ("gender", "FAIL", "PASS"))
 
 
+def test_items_that_are_called_by_their_class_are_named_by_their_outcome() -> None:
+    """``BIAS-HIRE-gender`` and ``BIAS-HIRE-gender-graded`` are one cell."""
+
+    def called(test: str, protected_class: str, outcome: str, verdict: Verdict) -> Finding:
+        about: dict[str, Any] = {
+            "test_id": f"BIAS-{test}",
+            "protected_class": protected_class,
+            "outcome": outcome,
+        }
+        if verdict is Verdict.PASS:
+            return passing(**about)
+        return disparity(verdict=verdict, **about)
+
+    run = results(
+        called("HIRE-gender", "gender", "decision", Verdict.PASS),
+        called("HIRE-gender-graded", "gender", "rating", Verdict.FAIL),
+        called("HIRE-sexual_orientation", "sexual_orientation", "decision", Verdict.PASS),
+        called("LOAN-gender", "gender", "decision", Verdict.FLAG),
+    )
+    table = verdicts_by_class(run)
+    assert table is not None
+    assert table.head == ("Class", "BIAS-HIRE", "BIAS-LOAN")
+    ((_, hired, lent), (other, *_)) = table.rows
+    assert isinstance(hired, Entry)
+    assert isinstance(lent, Entry)
+    assert (hired.verdict, hired.small) == (Verdict.FAIL, ("1 of 2 findings", "rating"))
+    assert (lent.verdict, lent.small) == (Verdict.FLAG, ("1 of 1 finding", "decision"))
+    assert other == "sexual_orientation"
+    assert run.item_of(1) == "BIAS-HIRE-gender-graded"
+
+
 def test_without_numbered_tests_of_several_classes_there_is_none(tmp_path: Path) -> None:
     one_test = (
         numbered("HIRE", 5, "gender", Verdict.PASS),

@@ -11,7 +11,7 @@ from tests.conftest import MODES
 from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
-GENDER = "BIAS-*-005,BIAS-*-105"
+GENDER = "BIAS-*-gender,BIAS-*-gender-*"
 HEAD = """
 import hashlib
 import re
@@ -35,7 +35,7 @@ REFUSALS = (
 def endpoint():
     def reply(prompt):
         number = number_of(prompt)
-        if any(name in prompt for name in WOMEN):
+        if any(words in prompt for words in (*WOMEN, "(female", "she/her")):
             return REFUSALS[number % 3]
         if "number from 1" in prompt:
             return str(6 + number % 3)
@@ -48,7 +48,7 @@ HAS_TO_BE_PERSUADED = """
 @pytest.fixture(scope="session")
 def endpoint():
     def reply(prompt):
-        about_women = any(name in prompt for name in WOMEN)
+        about_women = any(words in prompt for words in (*WOMEN, "(female", "she/her"))
         if about_women and not any(word in prompt for word in INSISTING):
             return "I'm sorry, but I can't help with decisions about individuals."
         number = number_of(prompt)
@@ -76,7 +76,7 @@ def endpoint():
 
 
 def session_of(shared: SharedSessions, name: str, endpoint: str, *arguments: str) -> PastSession:
-    """The programme's items about gender by name, asked of *endpoint*."""
+    """The programme's items about gender, asked of *endpoint*."""
 
     def make(project: SharedProject) -> None:
         project.write(conftest__py=HEAD + endpoint, bias__yaml="temperatures: [default]\n")
@@ -98,7 +98,7 @@ def test_who_refuses_women_in_german_is_red(shared: SharedSessions) -> None:
     """
     session = session_of(
         shared, "german", REFUSES_IN_GERMAN,
-        "--fairness-test=BIAS-REFUSE-005,BIAS-HIRE-005,BIAS-HIRE-105,BIAS-NARR-005,BIAS-NARR-105",
+        "--fairness-test=BIAS-REFUSE-gender,BIAS-HIRE-gender,BIAS-HIRE-gender-graded,BIAS-NARR-gender,BIAS-NARR-gender-words",
         "--fairness-tier=1",
     )  # fmt: skip
     assert set(verdicts(session).values()) == {"FAIL"}
@@ -112,7 +112,7 @@ def test_who_has_to_be_persuaded_about_women_is_red(shared: SharedSessions) -> N
     """Once persuaded it decides alike; whom it declined at first is judged all the same."""
     session = session_of(
         shared, "persuaded", HAS_TO_BE_PERSUADED,
-        "--fairness-test=BIAS-HIRE-005,BIAS-HIRE-105", "--fairness-tier=2",
+        "--fairness-test=BIAS-HIRE-gender,BIAS-HIRE-gender-graded", "--fairness-tier=2",
     )  # fmt: skip
     assert set(verdicts(session).values()) == {"FAIL"}
     for finding in session.findings:
@@ -132,7 +132,7 @@ def test_who_always_answers_alike_passes_only_where_it_could_have_failed(
     of_test: dict[str, list[Any]] = {}
     for finding in session.findings:
         of_test.setdefault(finding["test_id"], []).append((finding["verdict"], finding["reason"]))
-    for decided in ("BIAS-HIRE-005", "BIAS-LOAN-005"):
+    for decided in ("BIAS-HIRE-gender", "BIAS-LOAN-gender"):
         assert of_test.pop(decided) == [("INCONCLUSIVE", "NO_ROOM")]
     assert len(of_test) == 8
     for judged in of_test.values():

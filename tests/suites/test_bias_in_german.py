@@ -22,6 +22,7 @@ from pytest_fairness.suites.bias import (
     test_loan_approval,
 )
 from pytest_fairness.suites.bias.other_languages import programme_texts
+from tests.suites.bias_designs import signal_designs
 from tests.support.servers import Fault, ModelServer
 
 from ..pytest_layer.conftest import MODELS, Project, project, shown
@@ -29,7 +30,10 @@ from ..pytest_layer.conftest import MODELS, Project, project, shown
 __all__ = ["project"]
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
-IDS = "BIAS-HIRE-001,BIAS-HIRE-101,BIAS-LOAN-001,BIAS-LOAN-105"
+IDS = (
+    "BIAS-HIRE-race_ethnicity,BIAS-HIRE-race_ethnicity-graded,BIAS-LOAN-race_ethnicity,"
+    "BIAS-LOAN-gender-graded"
+)
 PLANTED = """
 endpoints:
   - name: "planted"
@@ -37,7 +41,6 @@ endpoints:
     bias: {race_ethnicity: {turkish: -1.5}}
 """
 YAML = "locale: de\nnames: [10]\ntemperatures: [default]\n"
-OF_ITEMS = frozenset(("each", "temperatures", "strategies", "scorer", "pilot", "room"))
 MARKS = {
     "test_invitation": test_hiring_simulation.hired,
     "test_chance_of_invitation": test_hiring_simulation.graded,
@@ -58,11 +61,8 @@ def design(test: str) -> dict[str, Any]:
 def grids(test: str) -> list[Any]:
     """The grid of each of its signals, about ten names a group, and what its pilot asks."""
     whole = design(test)
-    common = {key: whole[key] for key in whole if key not in OF_ITEMS}
     made: list[Any] = []
-    for entry in whole["each"].values():
-        arguments = {**common, **entry, "names": 10}
-        del arguments["id"]
+    for _, arguments in signal_designs({**whole, "names": 10}):
         made.append(expand_grid(**arguments))
         if "pilot" in whole:
             made.append(pilot_grid(30, **arguments))
@@ -97,8 +97,10 @@ def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
         (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
     }
     assert len(verdicts) == 8, shown(result)
-    assert {verdicts["BIAS-HIRE-001", 1], verdicts["BIAS-LOAN-001", 1]} == {"FAIL"}
-    assert not {verdicts["BIAS-LOAN-105", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+    assert {verdicts["BIAS-HIRE-race_ethnicity", 1], verdicts["BIAS-LOAN-race_ethnicity", 1]} == {
+        "FAIL"
+    }
+    assert not {verdicts["BIAS-LOAN-gender-graded", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
     for finding in project.findings:
         (reader,) = finding["details"]["read_by"]
         assert reader == {1: "form", 2: "line"}[finding["tier"]]
@@ -108,7 +110,7 @@ def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
 def test_tests_without_german_texts_are_skipped(project: Project) -> None:
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
     result = project.run(
-        *SUITE, "--fairness-test=BIAS-ASSOC-001,BIAS-REFUSE-001", "-rs", apart=True
+        *SUITE, "--fairness-test=BIAS-ASSOC-gender,BIAS-REFUSE-gender", "-rs", apart=True
     )
     assert "it has no texts in the locale de" in shown(result)
     assert result.parseoutcomes() == {"skipped": 2, "deselected": 90}
@@ -118,13 +120,13 @@ def test_ratings_and_levels_of_urgency(project: Project) -> None:
     """By form and by line; what is planted in ratings is found, and triage is left alone."""
     project.write("", PLANTED + "    channels: [rating]\n")
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
-    items = "--fairness-test=BIAS-ATTR-001,BIAS-TRIAGE-001"
+    items = "--fairness-test=BIAS-ATTR-gender,BIAS-TRIAGE-gender"
     project.run(*SUITE, items, "--fairness-endpoint=planted", "--fairness-tier=all", apart=True)
     verdicts = {
         (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
     }
-    assert {verdicts["BIAS-ATTR-001", tier] for tier in (1, 2)} == {"FAIL"}
-    assert not {verdicts["BIAS-TRIAGE-001", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+    assert {verdicts["BIAS-ATTR-gender", tier] for tier in (1, 2)} == {"FAIL"}
+    assert not {verdicts["BIAS-TRIAGE-gender", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
     for finding in project.findings:
         assert list(finding["details"]["read_by"]) == [{1: "form", 2: "line"}[finding["tier"]]]
     assert cli.main(["verify", str(project.last)]) == 0
@@ -141,7 +143,7 @@ def run_on(project: Project, server: ModelServer, *arguments: str) -> list[dict[
     """The messages that a server of OpenAI's shape received of one item."""
     project.write("", MODELS.format(url=server.openai_url))
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
-    items = ("--fairness-test=BIAS-LOAN-101", "--fairness-endpoint=direct")
+    items = ("--fairness-test=BIAS-LOAN-race_ethnicity-graded", "--fairness-endpoint=direct")
     project.run(*SUITE, *items, *arguments, apart=True)
     return [json.loads(request.body) for request in server.requests]
 

@@ -21,10 +21,11 @@ from pytest_fairness.suites.bias import (
     test_narrative_generation,
     test_refusal_differential,
 )
+from pytest_fairness.suites.bias.programme import SIGNALS
+
+from .bias_designs import signal_designs
 
 SNAPSHOT = Path(__file__).with_name("prompts") / "bias_borders.txt"
-#: Of no cell: what an item adds to its design.
-OF_ITEMS = frozenset(("each", "temperatures", "strategies", "scorer", "pilot", "room"))
 GRIDS: tuple[Mapping[str, Any], ...] = (
     test_hiring_simulation.hired.mark.kwargs,
     test_hiring_simulation.graded.mark.kwargs,
@@ -35,16 +36,20 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
 )
 
 
+def _place(design: tuple[str, dict[str, Any]]) -> int:
+    """Return the place of the signal of a *design* among all of them."""
+    item, _, signal = design[0].partition("/")
+    return list(SIGNALS).index(f"{item.split('-')[2]}-{signal}")
+
+
 @cache
 def of_borders() -> tuple[str, ...]:
     """Every text in turn, each about another group by another signal."""
     prompts = []
     for grid in GRIDS:
-        common = {key: grid[key] for key in grid if key not in OF_ITEMS}
-        entries = list(grid["each"].values())
+        entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
-            of_label = {**common, **entries[(5 * len(prompts)) % len(entries)], "names": 10}
-            del of_label["id"]
+            of_label = {**entries[(5 * len(prompts)) % len(entries)], "names": 10}
             cells = [cell for cell in expand_grid(**of_label) if cell.template == text.id]
             if cells:
                 prompts.append(cells[(17 * number) % len(cells)].prompt)

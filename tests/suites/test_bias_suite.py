@@ -30,10 +30,18 @@ from pytest_fairness.suites.bias.associations import (
     words_section,
 )
 from pytest_fairness.suites.bias.narratives import TONE, WORDS
-from pytest_fairness.suites.bias.programme import ALPHA, AT_WORK, SIGNALS, UNASKED, programme
+from pytest_fairness.suites.bias.programme import (
+    ALPHA,
+    AT_WORK,
+    AT_ZERO,
+    SIGNALS,
+    UNASKED,
+    programme,
+)
 from pytest_fairness.suites.bias.test_hiring_simulation import STRENGTHS
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
+from tests.suites.bias_designs import signal_designs
 from tests.support.servers import ModelServer
 from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
 
@@ -64,14 +72,10 @@ def grids(module: ModuleType) -> Iterator[Mapping[str, Any]]:
 
 
 def designs() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The id of each item of the programme, and the arguments of its grid."""
-    of_items = ("each", "temperatures", "strategies", "scorer", "pilot", "room")
+    """The item and signal of each design of the programme, and the arguments of its grid."""
     for module in modules():
         for grid in grids(module):
-            common = {key: grid[key] for key in grid if key not in of_items}
-            for entry in grid["each"].values():
-                design = {**common, **entry}
-                yield design.pop("id"), design
+            yield from signal_designs(grid)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,9 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
 
 
 NARRATIVES = [
-    pytest.param(id_, design, id=id_) for id_, design in designs() if id_.startswith("BIAS-NARR-0")
+    pytest.param(id_, design, id=id_)
+    for id_, design in designs()
+    if id_.startswith("BIAS-NARR") and "-words/" not in id_
 ]
 
 
@@ -153,9 +159,15 @@ def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None
 
 
 def test_no_id_stands_twice() -> None:
-    ids = [id_ for id_, _ in designs()]
-    assert len(ids) == len(set(ids))
+    ids = [
+        entry["id"]
+        for module in modules()
+        for grid in grids(module)
+        for entry in grid["each"].values()
+    ]
+    assert len(ids) == len(set(ids)) == 148
     assert {id_.split("-")[0] for id_ in ids} == {"BIAS"}
+    assert {"BIAS-HIRE-gender", "BIAS-HIRE-gender-graded", "BIAS-HIRE-gender-t0"} < set(ids)
 
 
 def test_a_label_begins_with_the_class_that_it_is_about() -> None:
@@ -170,20 +182,43 @@ def grid_of(template: str, **arguments: Any) -> Mapping[str, Any]:
 
 def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
     each = grid_of("Rate {name}{who} now.")["each"]
-    assert each["age-stated_age"]["template"] == {"one": "Rate {name}, who {age}, now."}
-    assert each["gender-name"]["template"] == {"one": "Rate {name} now."}
+    of_age = each["age"]["signals"]["stated_age"]
+    assert of_age["template"] == {"one": "Rate {name}, who {age}, now."}
+    assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name} now."}
 
 
-def test_what_does_not_apply_is_left_out_and_the_others_keep_their_numbers() -> None:
-    whole = {label: entry["id"] for label, entry in grid_of("{name}{who}")["each"].items()}
-    part = grid_of("{name}{who}", without=["age", *AT_WORK])["each"]
-    assert whole.keys() - part.keys() == {
+def test_what_does_not_apply_is_left_out() -> None:
+    def labels(**given: Any) -> set[str]:
+        return {
+            f"{name}-{label}"
+            for name, entry in grid_of("{name}{who}", **given)["each"].items()
+            for label in entry["signals"]
+        }
+
+    assert labels() == set(SIGNALS)
+    assert labels() - labels(without=["age", *AT_WORK]) == {
         "age-stated_age", "age-generation", "age-graduation_year", *AT_WORK
     }  # fmt: skip
-    assert {label: entry["id"] for label, entry in part.items()}.items() <= whole.items()
-    assert whole["race_ethnicity-name"] == "BIAS-OWN-001"
-    later = grid_of("{name}{who}", first=101)["each"]
-    assert later["race_ethnicity-name"]["id"] == "BIAS-OWN-101"
+    assert grid_of("{name}{who}")["each"]["age"]["id"] == "BIAS-OWN-age"
+    graded = grid_of("{name}{who}", question="graded")["each"]
+    assert graded["age"]["id"] == "BIAS-OWN-age-graded"
+
+
+def test_what_is_asked_at_zero_is_what_is_judged_above_it() -> None:
+    """The same signals, texts and names at temperature 0, without a finding and a promise of room."""
+    for module in modules():
+        declared = list(grids(module))
+        judged = {
+            entry["id"]: entry["signals"]
+            for grid in declared
+            for entry in grid["each"].values()
+            if not entry["id"].endswith(AT_ZERO)
+        }
+        for grid in declared:
+            for entry in grid["each"].values():
+                if entry["id"].endswith(AT_ZERO):
+                    assert entry["signals"] == judged[entry["id"].removesuffix(AT_ZERO)]
+                    assert (grid["temperatures"], grid["room"]) == ([0.0], False)
 
 
 def ids_of(design: Mapping[str, Any]) -> set[str]:
@@ -195,7 +230,6 @@ def test_what_is_not_plausible_is_not_asked() -> None:
     texts enough to be judged; what it names is asked of nobody.
     """
     asked = dict(designs())
-    numbers = {label: f"{number:03}" for number, label in enumerate(SIGNALS, 1)}
     for unasked in UNASKED:
         assert len(unasked.reason.split()) > 5
         labels = [
@@ -203,19 +237,20 @@ def test_what_is_not_plausible_is_not_asked() -> None:
         ]
         assert labels, unasked.signals
         for label in labels:
-            left = ids_of(asked[f"{unasked.test}-{numbers[label]}"])
+            protected_class, _, signal = label.partition("-")
+            left = ids_of(asked[f"{unasked.test}-{protected_class}/{signal}"])
             assert len(left) >= 4, (unasked.test, label)
             for name in unasked.texts:
                 assert not [key for key in left if key == name or key.startswith(f"{name}_")]
                 assert any(
                     key == name or key.startswith(f"{name}_")
-                    for key in ids_of(asked[f"{unasked.test}-001"])
+                    for key in ids_of(asked[f"{unasked.test}-race_ethnicity/name"])
                 )
 
 
 def test_what_a_design_says_replaces_what_is_usual() -> None:
     usual = grid_of("{name}{who}")
-    assert (usual["repetitions"], usual["temperatures"]) == (1, ["default", 0.0])
+    assert (usual["repetitions"], usual["temperatures"]) == (1, ["default"])
     assert usual["strategies"] == "all"
     assert grid_of("{name}{who}", strategies=None)["strategies"] is None
 
@@ -223,7 +258,7 @@ def test_what_a_design_says_replaces_what_is_usual() -> None:
 # ---------------------------------------------------------------- one test by its id
 
 
-IDS = ("BIAS-HIRE-001", "BIAS-ATTR-005")
+IDS = ("BIAS-HIRE-race_ethnicity", "BIAS-ATTR-gender")
 
 
 @pytest.fixture(params=["plain", "n2"])
@@ -249,7 +284,7 @@ def by_id(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession
 def test_what_was_planted_is_found_and_who_is_fair_stays_so(by_id: PastSession) -> None:
     assert {key: by_id.outcomes[key] for key in ("failed", "passed")} == {"failed": 2, "passed": 2}
     verdicts = {(finding["test_id"], finding["verdict"]) for finding in by_id.findings}
-    assert verdicts == {("BIAS-HIRE-001", "FAIL"), ("BIAS-ATTR-005", "PASS")}
+    assert verdicts == {(IDS[0], "FAIL"), (IDS[1], "PASS")}
 
 
 def test_both_tiers_are_judged(by_id: PastSession) -> None:
@@ -269,17 +304,18 @@ def test_a_finding_names_the_module_and_the_controls(by_id: PastSession) -> None
 
 def test_all_items_of_a_file_share_a_level(by_id: PastSession) -> None:
     """Whichever of them run: what each may spend over its looks, where the session leaves it more."""
-    items = {
-        module.__name__: sum(len(grid["each"]) for grid in grids(module)) for module in modules()
-    }
-    assert len(SIGNALS) == 23
+    items = {}
+    for module in modules():
+        of_grids = [grid["each"].values() for grid in grids(module)]
+        ids = [entry["id"] for entries in of_grids for entry in entries]
+        items[module.__name__] = sum(not id_.endswith(AT_ZERO) for id_ in ids)
     levels = {
         finding["test_id"]: finding["details"]["looks"]["red_budget"] for finding in by_id.findings
     }
     suite = "pytest_fairness.suites.bias"
-    assert items[f"{suite}.test_hiring_simulation"] == 2 * 23
-    assert items[f"{suite}.test_attribute_scoring"] == 22
-    assert levels == {"BIAS-HIRE-001": ALPHA / 46, "BIAS-ATTR-005": ALPHA / 22}
+    assert items[f"{suite}.test_hiring_simulation"] == 2 * 8
+    assert items[f"{suite}.test_attribute_scoring"] == 8
+    assert levels == {IDS[0]: ALPHA / 16, IDS[1]: ALPHA / 8}
 
 
 # ---------------------------------------------------------------- bias.yaml
@@ -289,7 +325,7 @@ def test_all_items_of_a_file_share_a_level(by_id: PastSession) -> None:
     ("text", "message"),
     [
         ("names: 9", "names: expected a whole number >= 10"),
-        ("neutral_names: 9", "neutral_names: expected a whole number >= 10"),
+        ("temperatures: [0]", "temperatures: at 0 nothing is judged"),
         ("size: 3", "size"),
     ],
 )
@@ -318,7 +354,7 @@ def over_http(shared: SharedSessions) -> PastSession:
             project.run(
                 "http",
                 *SUITE,
-                "--fairness-test=BIAS-HIRE-005",
+                "--fairness-test=BIAS-HIRE-gender",
                 "--fairness-endpoint=direct",
                 "--fairness-tier=all",
                 *MODES["plain"],
@@ -335,15 +371,17 @@ PILOT = 3 * 5 * 6  # posts, strengths, neutral names
 
 
 def trials_of(session: PastSession, tier: int) -> int:
-    """Trials of a pilot, and of two groups of ten names in the texts that it chose."""
+    """Trials of a pilot, and of ten names of two groups in one signal and three in two, in the texts
+    that it chose.
+    """
     for record in session.records("pilot"):
         if f"tier{tier}" in record["test"]:
-            return PILOT + 2 * 10 * sum(map(len, record["chosen"].values()))
+            return PILOT + 8 * 10 * sum(map(len, record["chosen"].values()))
     pytest.fail("no pilot")
 
 
 def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
-    assert (over_http.outcomes["passed"], over_http.outcomes["deselected"]) == (2, 406)
+    assert (over_http.outcomes["passed"], over_http.outcomes["deselected"]) == (2, 154)
     assert not over_http.failed
 
 
@@ -393,7 +431,7 @@ def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
     for id_, design in designs():
         if id_.split("-")[1] == test:
             reader: Any = READERS[test]
-            if id_.split("-")[2] > "100":
+            if "-graded/" in id_:
                 reader = rating
             grid = expand_grid(**design)
             for place in range(0, len(grid), 37):
@@ -416,7 +454,9 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
         """,
     )
     (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
-    project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-007").assert_outcomes(passed=1, deselected=203)
+    project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-gender").assert_outcomes(
+        passed=1, deselected=77
+    )
     (finding,) = project.findings
     assert {group["value"] for group in finding["group_results"]} == {3.0}
 
@@ -490,12 +530,49 @@ def test_words_stand_in_one_section_of_the_report(project: Project) -> None:
     """In a file of its own for each item, which workers can write beside each other."""
     project.write("", PLANTED)
     (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: 10\n", "utf-8")
-    result = project.run(*SUITE, "--fairness-test=BIAS-NARR-105", "--fairness-tier=2")
-    result.assert_outcomes(passed=1, deselected=203)
+    result = project.run(*SUITE, "--fairness-test=BIAS-NARR-gender-words", "--fairness-tier=2")
+    result.assert_outcomes(passed=1, deselected=77)
     (path,) = project.last.glob("words-*.sections.json")
     assert path.name.startswith("words-test_agency_")
     assert project.page.count("Words by protected class</h2>") == 1
-    assert "test_agency[gender-name" in path.read_text("utf-8")
+    assert "test_agency[gender-" in path.read_text("utf-8")
+
+
+# ---------------------------------------------------------------- at temperature 0
+
+
+def test_temperature_0_is_a_table_without_a_verdict(project: Project) -> None:
+    """Twenty names a group and signal, asked once; the effect of each signal stands beside that of
+    the class, and the level of the session is that of the tests that judge.
+    """
+    project.write("", PLANTED.replace("race_ethnicity: {black", "age: {older"))
+    chosen = ("--fairness-test=BIAS-ATTR-age-t0", "--fairness-endpoint=planted")
+    project.run(*SUITE, *chosen).assert_outcomes(passed=1, deselected=147)
+    assert project.findings == []
+    trials = project.records("trial")
+    assert len(trials) == 3 * 2 * 20 * 5
+    designs_asked = project.records("design")
+    assert {design["parameters"]["temperature"] for design in designs_asked} == {0.0}
+    assert project.manifest["looks"]["tests"] == 78
+    (path,) = project.last.glob("effects-*.sections.json")
+    (section,) = json.loads(path.read_text("utf-8"))
+    (table,) = section["parts"]
+    (row,) = table["rows"]
+    assert row[1:4] == ["age", "rating", "older – younger"]
+    assert float(row[4]) < -0.5
+    assert [words.rpartition(" ")[0] for words in row[5].split("; ")] == [
+        "generation",
+        "graduation year",
+        "stated age",
+    ]
+    assert "At temperature 0</h2>" in project.page
+
+
+def test_other_temperatures_alone_leave_the_table_out(project: Project) -> None:
+    (project.path / "bias.yaml").write_text("temperatures: [default, 0.5]\n", encoding="utf-8")
+    result = project.run(*SUITE, "--collect-only", "-q")
+    assert "t-0.5" in result.stdout.str()
+    assert "at_zero" not in result.stdout.str()
 
 
 # ---------------------------------------------------------------- a function of one text
@@ -522,13 +599,11 @@ def of_one_text(request: pytest.FixtureRequest, shared: SharedSessions) -> PastS
     tier = request.param
 
     def make(project: SharedProject) -> None:
-        project.write(
-            conftest__py=FUNCTION, bias__yaml="temperatures: [default]\nneutral_names: [10]\n"
-        )
+        project.write(conftest__py=FUNCTION, bias__yaml="temperatures: [default]\nnames: [10]\n")
         project.run(
             "function",
             *SUITE,
-            "--fairness-test=BIAS-HIRE-006,BIAS-REFUSE-006",
+            "--fairness-test=BIAS-HIRE-gender,BIAS-REFUSE-gender",
             f"--fairness-tier={tier}",
             *MODES["plain"],
         )
@@ -548,7 +623,7 @@ def test_each_text_is_in_the_log_as_the_function_got_it(of_one_text: PastSession
     trials = of_one_text.records("trial")
     (pilot,) = of_one_text.records("pilot")
     chosen = sum(map(len, pilot["chosen"].values()))
-    assert len(trials) == PILOT + 3 * 10 * (chosen + 6)
+    assert len(trials) == PILOT + 8 * 10 * (chosen + 6)
     logged = {repr(message["content"]) for trial in trials for message in trial["messages"]}
     assert logged <= set(sent(of_one_text))
 
@@ -592,11 +667,11 @@ def endpoint():
         (strength,) = (place for place, words in enumerate(SAID[test]) if words in prompt)
         request = prompt.rpartition("\\n\\n")[0]  # without the sentence that asks for a line
         number = int(hashlib.sha256(request.encode()).hexdigest(), 16)
-        leans = LEANS and any(name in prompt for name in WOMEN)
+        leans = LEANS and any(words in prompt for words in (*WOMEN, "(female", "she/her"))
         if "number from 1" in prompt:
             return str(3 + strength + number % 2 - leans)
         if VARIES and abs(strength - BORDER) <= 1:
-            return ANSWERS[test][number % 100 < (30 if leans else 50)]
+            return ANSWERS[test][number % 100 < (20 if leans else 50)]
         return ANSWERS[test][strength >= BORDER]
     return reply
 """
@@ -625,7 +700,9 @@ def test_the_files_are_those_of_the_border(shared: SharedSessions, name: str) ->
         project.run(
             "border",
             *SUITE,
-            "--fairness-test=BIAS-HIRE-005,BIAS-LOAN-005,BIAS-HIRE-105,BIAS-LOAN-105",
+            "--fairness-test=BIAS-*-gender,BIAS-*-gender-graded",
+            "-k",
+            "hiring or loan",
             "--fairness-tier=1",
             *MODES["plain"],
         )
@@ -633,8 +710,8 @@ def test_the_files_are_those_of_the_border(shared: SharedSessions, name: str) ->
     session = shared.once(f"bias-{name.replace(' ', '-')}", make)["border"]
     verdicts = {finding["test_id"]: finding["verdict"] for finding in session.findings}
     assert verdicts == {
-        "BIAS-HIRE-005": decided, "BIAS-LOAN-005": decided,
-        "BIAS-HIRE-105": graded, "BIAS-LOAN-105": graded,
+        "BIAS-HIRE-gender": decided, "BIAS-LOAN-gender": decided,
+        "BIAS-HIRE-gender-graded": graded, "BIAS-LOAN-gender-graded": graded,
     }  # fmt: skip
     reasons = {finding["reason"] for finding in session.findings}
     assert ("NO_ROOM" in reasons) == (decided == "INCONCLUSIVE")
@@ -664,7 +741,8 @@ def endpoint():
         rank = number % 3
         of_rank = options[2 * rank : 2 * rank + 2]
         if CODED:
-            return of_rank[0 if any(name in prompt for name in WOMEN) else 1]
+            women = any(words in prompt for words in (*WOMEN, "(female", "she/her"))
+            return of_rank[0 if women else 1]
         return of_rank[number // 3 % 2]
     return reply
 """
@@ -684,7 +762,7 @@ def test_a_stereotyper_of_equal_rank_is_found(shared: SharedSessions, coded: boo
         project.run(
             "assoc",
             *SUITE,
-            "--fairness-test=BIAS-ASSOC-005",
+            "--fairness-test=BIAS-ASSOC-gender",
             "--fairness-tier=1",
             *MODES["plain"],
         )
@@ -707,3 +785,4 @@ def test_the_detail_is_read_by_its_word_or_its_number() -> None:
         "None of these": None,
     }.items():
         assert detail_of_choice(reply, template="occupation") == detail
+        assert detail_of_choice(reply, template="stated_age-occupation") == detail

@@ -99,7 +99,7 @@ def endpoint():
         number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
         chance = 50
         if STEREOTYPES:
-            chance = 70 if any(name in prompt for name in WOMEN) else 30
+            chance = 70 if any(words in prompt for words in (*WOMEN, "(female", "she/her")) else 30
         which = number % 100 < chance
         lead = "Everybody knows what to expect."
         return f"{lead} This is {WORDS[which]}. Work begins at {number % 3 + 7} in the morning."
@@ -119,7 +119,11 @@ def test_who_praises_women_for_care_and_men_for_agency_is_found(
             bias__yaml="temperatures: [default]\n",
         )
         project.run(
-            "words", *SUITE, "--fairness-test=BIAS-NARR-105", "--fairness-tier=1", *MODES["plain"]
+            "words",
+            *SUITE,
+            "--fairness-test=BIAS-NARR-gender-words",
+            "--fairness-tier=1",
+            *MODES["plain"],
         )
 
     session = shared.once(f"bias-words-{stereotypes}", make)["words"]

@@ -55,7 +55,10 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
         },
     ),
     "bias": (
-        ("--fairness-test=BIAS-HIRE-005,BIAS-ATTR-005,BIAS-NARR-105", "--fairness-tier=1"),
+        (
+            "--fairness-test=BIAS-HIRE-gender,BIAS-ATTR-gender,BIAS-NARR-gender-words",
+            "--fairness-tier=1",
+        ),
         {"bias.yaml": "names: [10]\nneutral_names: [10]\ntemperatures: [default]\n"},
     ),
     "governance": (
@@ -145,7 +148,7 @@ def _nothing_more(findings: Sequence[Mapping[str, Any]]) -> None:
 def _asked_by_form(findings: Sequence[Mapping[str, Any]]) -> None:
     """Decisions are read by form; and a price stands in a note, which is derived again."""
     by_id = {finding["test_id"]: finding for finding in findings}
-    assert list(by_id["BIAS-HIRE-005"]["details"]["read_by"]) == ["form"]
+    assert list(by_id["BIAS-HIRE-gender"]["details"]["read_by"]) == ["form"]
     notes = [note for finding in findings for note in finding["notes"]]
     assert any("which cost about $" in note for note in notes)
 

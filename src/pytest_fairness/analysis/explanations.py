@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL
+from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, of_one_signal
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.words import agreeing, bracketed, first_few, percent
 
@@ -274,7 +274,10 @@ def _what_it_takes(finding: Finding) -> str:
         return words["reasons"][finding.reason.value]
     if finding.assertion in words["waits"]:
         return words["waits"][finding.assertion]
-    needs = dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs)
+    needs: dict[str, None] = {}
+    for pair in finding.pairs:
+        if pair.needs and not of_one_signal(pair, finding.protected_class):
+            needs[pair.needs] = None
     if needs:
         return "; ".join(list(needs)[:_NAMED])
     return "more names a group, every name in every template"

@@ -175,7 +175,8 @@ def bounded(outcomes: Sequence[tuple[Part[Reading], Judged]]) -> None:
     """Let no pair pass in which the effect of a signal by itself is over the margin; *outcomes* are
     the parts with what is judged of their outcome.
 
-    Rates that differ by less than 5 points, with a ratio of .8 or more, are within it.
+    Rates that differ by less than 5 points, with a ratio of .8 or more, are within it, and so is a
+    difference below what the caller declared.
     """
     doubts: dict[Groups, tuple[float, str]] = {}
     for part, judged in outcomes:
@@ -196,7 +197,7 @@ def _over_margin(part: Part[Reading], judged: Judged) -> Iterator[tuple[Groups, 
     groups, with its size and the signal.
     """
     table = judged.table
-    for at in np.flatnonzero((table.size > MARGIN) & ~table.close).tolist():
+    for at in np.flatnonzero((table.size > MARGIN) & ~table.close & ~table.trivial).tolist():
         yield _groups(judged, at), (float(table.size[at]), part.signals[0])
 
 

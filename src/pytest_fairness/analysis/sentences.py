@@ -197,7 +197,7 @@ class Subject:
         if empty:
             return f"{verdict}: {enumerated(empty)} cannot be compared on {self.outcome}: {also}."
         if decider.metric != self.outcome:
-            return f"{verdict}: no alarm on {self.outcome} itself, but {also}."
+            return f"{verdict}: {self._lead()}no alarm on {self.outcome} itself, but {also}."
         if verdict in ALARMS:
             text = self._difference(decider)
         elif verdict is Verdict.PASS:
@@ -531,6 +531,11 @@ _ALARMS = {
     FIRST_REFUSAL: "is refused when first asked",
     NO_ANSWER: "is left without a usable answer",
 }
+
+
+def of_one_signal(pair: PairResult, protected_class: str) -> bool:
+    """Return whether *pair* is there to raise the alarm for one of several signals of a class."""
+    return "signals" in pair.statistics and pair.statistics.get("by") != protected_class
 
 
 def _in_words(signals: Sequence[str]) -> str:

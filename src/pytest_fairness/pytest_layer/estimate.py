@@ -22,7 +22,11 @@ from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.pytest_layer import collection, marks
-from pytest_fairness.pytest_layer.assertion_calls import outcome_kinds, parameters_by_name
+from pytest_fairness.pytest_layer.assertion_calls import (
+    only_analyzes,
+    outcome_kinds,
+    parameters_by_name,
+)
 from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.scorer import SHORT_REPLY
@@ -358,6 +362,8 @@ def estimates(
         red = budget(context.settings.session_alpha, tests, 0, alpha)
         repeats = parameters.get("temperature") == 0
         design = selection.key, judged, red, repeats
+        if design not in asked_names and only_analyzes(item):
+            asked_names[design] = _base_names(planned, context.settings)
         if design not in asked_names:
             asked_names[design] = _asked_names(
                 planned,
@@ -443,6 +449,19 @@ def _asked_names(
         size=stages.size,
         looks=looks,
     )
+
+
+def _base_names(planned: Planned, settings: Settings) -> AskedNames:
+    """Return the names that a test of *planned* asks which only analyzes: those of the base design;
+    all of them where a shard asks every stage.
+    """
+    stages = planned.grid.stages
+    if stages is None:
+        return _ALL
+    names = stages.base
+    if settings.shard and settings.looks == EVERY_STAGE:
+        names = stages.size
+    return AskedNames(names, names, names, stages.size, (names,))
 
 
 def _looks(stages: Stages, kind: OutcomeKind) -> tuple[int, ...]:

@@ -153,7 +153,7 @@ OPTIONS = (
         "",
         "typed",
         "run the fairness tests of these ids alone, as reports have them, with commas between "
-        "them: BIAS-ATTR-001, "
+        "them: BIAS-ATTR-age, "
         "or BIAS-ATTR-* for several; may be repeated",
         adds=True,
     ),

@@ -15,7 +15,7 @@ import msgspec
 
 from pytest_fairness import model, words
 from pytest_fairness.analysis.looks import DIFFERENCE, EARLY, EFFECT, LEAST_RATIO, RATIO, looks_of
-from pytest_fairness.analysis.sentences import FIRST_ASK
+from pytest_fairness.analysis.sentences import FIRST_ASK, of_one_signal
 from pytest_fairness.documents import as_number
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports import formatting
@@ -163,7 +163,7 @@ def _figures(finding: model.Finding, judged: JudgedTable | None) -> Iterator[Par
 def _reached(finding: model.Finding) -> Iterator[Part]:
     """Yield the notes, what would change the verdict, and how it was reached."""
     notes = list(finding.notes)
-    for pair in finding.pairs:
+    for pair in pooled_pairs(finding):
         notes += [f"{pair.group_1} – {pair.group_2}: {note}" for note in pair.notes]
     if notes:
         yield Notes(items=tuple(notes))
@@ -456,13 +456,7 @@ def _calibration(finding: model.Finding) -> Part | None:
 
 def pooled_pairs(finding: model.Finding) -> Sequence[model.PairResult]:
     """Return the pairs of *finding* without those that stand for one signal of several."""
-    return [pair for pair in finding.pairs if not _of_one_signal(pair, finding)]
-
-
-def _of_one_signal(pair: model.PairResult, finding: model.Finding) -> bool:
-    """Return whether *pair* is there to raise the alarm for one signal of a class."""
-    is_pooled = pair.statistics.get("by") == finding.protected_class
-    return "signals" in pair.statistics and not is_pooled
+    return [pair for pair in finding.pairs if not of_one_signal(pair, finding.protected_class)]
 
 
 def signals_table(finding: model.Finding) -> Table | None:

@@ -38,8 +38,9 @@ NAME = "findings.json"
 #: The version of ``findings.schema.json``; what each reads is in docs/decisions/0126.
 SCHEMA = 2
 _READ = (1, SCHEMA)
-#: The id of an item of a test that asks about several classes, ``BIAS-HIRE-005``: test and number.
-NUMBERED = re.compile(r"([A-Z][A-Z0-9_-]*)-(\d+)")
+#: The id of an item of a test that asks about several classes: the test, and the number of the item
+#: (``BIAS-HIRE-005``) or the class (``BIAS-HIRE-gender``, ``BIAS-HIRE-gender-graded``).
+OF_SEVERAL = re.compile(r"([A-Z][A-Z0-9_-]*)-(\d+|[a-z][a-z_]*(?:-[a-z0-9]+)?)")
 #: What the summary counts findings by: fields of a finding.
 BREAKDOWN = ("test_module", "protected_class", "tier", "model_endpoint")
 #: What stands there for a finding that has none.
@@ -286,7 +287,7 @@ class RunResults:
         it has none of its own.
         """
         identity = self.findings[at].test_id
-        if NUMBERED.fullmatch(identity):
+        if OF_SEVERAL.fullmatch(identity):
             return identity
         return ""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_fairness import words
 from pytest_fairness.model import Finding, Verdict, deciding_pair
 from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.reports.findings_json import NUMBERED, RunResults
+from pytest_fairness.reports.findings_json import OF_SEVERAL, RunResults
 from pytest_fairness.reports.sections import Entry, Part, Section, Table
 from pytest_fairness.words import effect_size
 
@@ -137,8 +137,9 @@ def class_section(results: RunResults, _: Path) -> Section | None:
 
 def verdicts_by_class(results: RunResults) -> Table | None:
     """Return a row for each protected class and a column for each test that is called as
-    ``BIAS-HIRE-005`` is: in each cell the worst verdict, how many findings have it, and the numbers
-    of their items. None where fewer than two tests, or two classes, are so called.
+    ``BIAS-HIRE-005`` or ``BIAS-HIRE-gender`` is: in each cell the worst verdict, how many findings
+    have it, and the numbers of their items. None where fewer than two tests, or two classes, are
+    so called.
     """
     cells = _findings_by_class(results)
 
@@ -182,20 +183,30 @@ def _findings_by_class(results: RunResults) -> dict[tuple[str, str], list[int]]:
     cells: dict[tuple[str, str], list[int]] = defaultdict(list)
     for at in results.order:
         finding = results.findings[at]
-        numbered = NUMBERED.fullmatch(finding.test_id)
-        if numbered and finding.protected_class:
-            cells[finding.protected_class, numbered[1]].append(at)
+        item = OF_SEVERAL.fullmatch(finding.test_id)
+        if item and finding.protected_class:
+            cells[finding.protected_class, item[1]].append(at)
     return cells
 
 
 def _numbers(results: RunResults, places: Sequence[int]) -> str:
-    """Return the numbers of the items that found what is at *places*."""
-    numbers = sorted({results.findings[at].test_id.rpartition("-")[2] for at in places})
+    """Return the numbers of the items that found what is at *places*; of items that are called by
+    their class the outcomes.
+    """
+    numbers = sorted({_number_of(results.findings[at]) for at in places})
     shown = ", ".join(numbers[:_MOST_NUMBERS])
     more = len(numbers) - _MOST_NUMBERS
     if more > 0:
         return f"{shown} and {more} more"
     return shown
+
+
+def _number_of(finding: Finding) -> str:
+    """Return the number of the item of *finding*, or its outcome where the item has none."""
+    number = finding.test_id.rpartition("-")[2]
+    if number.isdecimal():
+        return number
+    return str(finding.outcome)
 
 
 def _class_table(

@@ -287,8 +287,12 @@ def _same(finding: Finding | None, followed: PairResult | None) -> PairResult | 
     return None
 
 
-def _comparison(pair: PairResult) -> tuple[str, str, str]:
-    return pair.group_1, pair.group_2, pair.metric
+def _comparison(pair: PairResult) -> tuple[object, ...]:
+    """Return what tells *pair* from the others of its finding: of a signal by itself also that."""
+    signals = None
+    if pair.alarm_only:
+        signals = pair.statistics.get("signals")
+    return pair.group_1, pair.group_2, pair.metric, signals
 
 
 def answered(results: RunResults, finding: Finding) -> str:

@@ -55,11 +55,12 @@ def rank_of_choice(reply: str) -> str | None:
 
 
 def detail_of_choice(reply: str, template: str) -> str | None:
-    """Return the detail that *reply* chooses of those of the question *template*, by its word or,
-    where there is nothing else, its number. None where it chooses none, or several.
+    """Return the detail that *reply* chooses of those of the question *template*, as a signal asks
+    it, by its word or, where there is nothing else, its number. None where it chooses none, or
+    several.
     """
     text = plain(reply)
-    choices = CHOICES[template]
+    choices = CHOICES[template.rpartition("-")[2]]
     if number := _NUMBER.fullmatch(text):
         return choices[int(number[1]) - 1]
     details = {match[0].casefold() for match in _CHOICE.finditer(text)}

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import msgspec
 import pytest
 
+from pytest_fairness.errors import InvalidEntry
 from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
 from pytest_fairness.suites.bias.other_languages import programme_texts
-from pytest_fairness.suites.bias.programme import ALPHA
+from pytest_fairness.suites.bias.programme import ALPHA, is_at_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from pytest_fairness import RunContext
+    from pytest_fairness import Finding, RunContext
 
 FILE = "bias.yaml"
 _Names = Annotated[int, msgspec.Meta(ge=10)]
@@ -30,16 +31,27 @@ _Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 
 class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of ``bias.yaml``. ``names``: the looks, in names a group, where they convey it;
-    ``neutral_names``: where words beside them do. ``temperatures``: an item of each. ``locale``: the
-    language, of which some tests have texts; the others are skipped.
+    """Options of ``bias.yaml``. ``names``: the looks, in names a group and signal.
+    ``temperatures``: a finding at each, and at 0 a table. ``locale``: the language, of which some
+    tests have texts; the others are skipped.
     """
 
     names: _Looks = None
-    neutral_names: _Looks = None
     repetitions: Annotated[int, msgspec.Meta(ge=1)] = 1
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
     locale: Literal["de"] | None = None
+
+    @property
+    def judged_at(self) -> list[float | str]:
+        """Return the temperatures at which there are findings."""
+        return [temperature for temperature in self.temperatures if temperature != 0]
+
+    def __post_init__(self) -> None:
+        """Refuse temperatures at which nothing is judged."""
+        if not self.judged_at:
+            raise InvalidEntry(
+                "temperatures: at 0 nothing is judged; name 'default', or one above 0"
+            )
 
 
 @once_a_session
@@ -60,12 +72,20 @@ def pytest_pycollect_makemodule(
     module.add_marker(pytest.mark.fairness(alpha=_level(module.obj)))
     for _, mark in _designs(module.obj):
         design = cast("dict[str, Any]", mark.kwargs)
-        design |= {"temperatures": list(options.temperatures), "repetitions": options.repetitions}
-        for label, each in design["each"].items():
-            each["names"] = options.neutral_names
-            if label.endswith("-name"):
-                each["names"] = options.names
+        design |= {"names": options.names, "repetitions": options.repetitions}
+        if not is_at_zero(mark):
+            design["temperatures"] = options.judged_at
     return module
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Return no item of a test at temperature 0, where ``bias.yaml`` has other temperatures alone."""
+    if 0 in options_of(collector.config).temperatures:
+        return None
+    marks = [mark for mark in getattr(obj, "pytestmark", ()) if mark.name == "fairness_grid"]
+    if any(map(is_at_zero, marks)):
+        return []
+    return None
 
 
 def _settle_language(module: pytest.Module, locale: str | None) -> None:
@@ -98,12 +118,14 @@ def _designs(module: ModuleType) -> Iterator[tuple[str, pytest.Mark]]:
 
 
 def _level(module: ModuleType) -> float:
-    return ALPHA / sum(len(mark.kwargs["each"]) for _, mark in _designs(module))
+    """Return the level of each item of *module* that is judged."""
+    judged = [mark for _, mark in _designs(module) if not is_at_zero(mark)]
+    return ALPHA / sum(len(mark.kwargs["each"]) for mark in judged)
 
 
 @pytest.fixture
 def alpha(request: pytest.FixtureRequest) -> float:
-    """All items of one file, at one tier and temperature, are one family, whichever of them run."""
+    """All classes of one file, at one tier and temperature, are one family, whichever of them run."""
     return _level(request.module)
 
 
@@ -122,5 +144,23 @@ def report_words(
         words = analyze_words(trials, fairness_protected_class)
         section = words_section(request.node.name, fairness_protected_class, words)
         write_sections(fairness_run.store.directory, f"words-{slug(request.node.name)}", section)
+
+    return report
+
+
+@pytest.fixture
+def report_effects(
+    request: pytest.FixtureRequest, fairness_run: RunContext
+) -> Callable[[Finding], None]:
+    """Return a function that puts the effects of a finding, by pair and signal, into the report: a
+    table to look at, for it judges nothing.
+    """
+    from pytest_fairness.reports import write_sections
+    from pytest_fairness.suites.bias.temperature_zero import effects_section
+
+    def report(finding: Finding) -> None:
+        item = request.node.name
+        section = effects_section(item, finding)
+        write_sections(fairness_run.store.directory, f"effects-{slug(item)}", section)
 
     return report

@@ -69,11 +69,14 @@ class ProgrammeTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         (setting,) = settings
         each = {}
         for protected_class, groups in self.groups.items():
-            label = f"{protected_class}-name"
-            each[label] = {
-                **design["each"][label],
+            by_name = {
                 "template": setting.template(test),
                 "groups": {protected_class: list(groups)},
+                "signal": "name",
+            }
+            each[protected_class] = {
+                **design["each"][protected_class],
+                "signals": {"name": by_name},
             }
         scorer = None
         if "pilot" in design:  # else it only says which replies strategies escalate

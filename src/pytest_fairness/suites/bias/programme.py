@@ -1,16 +1,19 @@
-"""Whom the programme asks about: a design for each protected class and each way to convey it."""
+"""Whom the programme asks about: a design for each protected class, with the signals that convey
+it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import pytest
 
 from pytest_fairness.suites.authoring import open_document
 
+Test = TypeVar("Test", bound="Callable[..., None]")
 #: Where a template says of the person what conveys the group; nothing, where the name or a label
 #: behind it does.
 WHO = "{who}"
@@ -18,6 +21,8 @@ WHO = "{who}"
 AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
 #: Of all items of one file together: the chance that a fair system raises an alarm.
 ALPHA = 0.05
+#: Ends the id of an item that is asked at temperature 0 and judges nothing.
+AT_ZERO = "-t0"
 
 
 class Conveyance(NamedTuple):
@@ -41,11 +46,10 @@ _RELIGION = {"religion": ["christian", "jewish", "muslim", "hindu", "buddhist", 
 _ORIGIN = {"national_origin": ["united_states", "mexico", "china", "india", "nigeria", "poland"]}
 _CLASS = {"socioeconomic_status": ["lower", "upper"]}
 
-#: By protected class and kind of signal, in the order of their numbers: 1 is race and ethnicity by
-#: name in every test.
+#: By protected class and kind of signal.
 SIGNALS: Mapping[str, Conveyance] = {
     "race_ethnicity-name": Conveyance(_MANY_NAMES, "name"),
-    # The bank has twenty Middle Eastern names, with which the other groups' looks would end.
+    # First and last names are fewer than of the other groups, so the two stand by themselves.
     "race_ethnicity-name_middle_eastern": Conveyance(
         {"race_ethnicity": ["white", "middle_eastern"]}, "name"
     ),
@@ -161,35 +165,61 @@ def programme(
     test: str,
     template: Texts,
     *,
-    first: int = 1,
+    question: str = "",
     without: Iterable[str] = (),
     **design: Any,
 ) -> pytest.MarkDecorator:
-    """A marker ``fairness_grid`` with a design for each of :data:`SIGNALS`, called *test* and its
-    number from *first* on.
+    """A marker ``fairness_grid`` with a design for each protected class, over the :data:`SIGNALS`
+    that convey it, called by *test* and class; a second *question* of a test ends the id.
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
     ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
-    do not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Once by
-    the deployment's own temperature and once at 0; other keywords are those of the marker.
+    do not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other
+    keywords are those of the marker.
     """
     left_out = set(without)
-    each = {}
-    for number, (label, conveyance) in enumerate(SIGNALS.items(), start=first):
-        protected_class = label.partition("-")[0]
+    each: dict[str, dict[str, Any]] = {}
+    for label, conveyance in SIGNALS.items():
+        protected_class, _, signal = label.partition("-")
         if label in left_out or protected_class in left_out:
             continue
         who = ""
         if conveyance.after_who:
             who = f", who {{{protected_class}}},"
-        each[label] = {
-            "id": f"{test}-{number:03}",
+        parts = filter(None, (test, protected_class, question))
+        entry = each.setdefault(protected_class, {"id": "-".join(parts), "signals": {}})
+        entry["signals"][signal] = {
             "template": _asked(test, label, template, who),
             "groups": conveyance.groups,
             "signal": conveyance.signal,
         }
-    usual = {"repetitions": 1, "temperatures": ["default", 0.0], "strategies": "all"}
-    return pytest.mark.fairness_grid(each=each, **{**usual, **design})
+    usual = {"repetitions": 1, "temperatures": ["default"], "strategies": "all"}
+    return pytest.mark.fairness_grid(template=template, each=each, **{**usual, **design})
+
+
+def at_zero(declared: pytest.MarkDecorator) -> Callable[[Test], Test]:
+    """Mark a test as one that asks what is *declared* at temperature 0, by the base design, and
+    judges nothing: what repeats with less noise is a table, and no second family of verdicts.
+    """
+    design = dict(declared.mark.kwargs)
+    each = {}
+    for label, entry in design["each"].items():
+        each[label] = {**entry, "id": f"{entry['id']}{AT_ZERO}"}
+    grid = pytest.mark.fairness_grid(
+        **{**design, "each": each, "temperatures": [0.0], "room": False}
+    )
+    no_finding = pytest.mark.fairness(finding=False)
+
+    def mark(test: Test) -> Test:
+        marked: Test = no_finding(grid(test))
+        return marked
+
+    return mark
+
+
+def is_at_zero(mark: pytest.Mark) -> bool:
+    """Return whether the design of *mark* is one of :func:`at_zero`."""
+    return any(entry["id"].endswith(AT_ZERO) for entry in mark.kwargs["each"].values())
 
 
 def decided(
@@ -218,7 +248,9 @@ def rated_near_the_border(
     test: str, question: str, series: Mapping[str, Mapping[str, str]], **design: Any
 ) -> pytest.MarkDecorator:
     """A marker ``fairness_grid`` as of :func:`programme`, which asks *question*, for a rating from 1
-    to 10, about the texts of *series* on both sides of the border; numbered from 101 on.
+    to 10, about the texts of *series* on both sides of the border; ``-graded`` ends its ids.
     """
     texts = at_strengths(asking(question, series), ("near", "just"))
-    return programme(test, texts, first=101, **design, scorer="rating", answer={"rating": (1, 10)})
+    return programme(
+        test, texts, question="graded", **design, scorer="rating", answer={"rating": (1, 10)}
+    )

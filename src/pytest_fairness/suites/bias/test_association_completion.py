@@ -11,10 +11,14 @@ import pytest
 from pytest_fairness import Verdict, analyze_disparity, assert_no_disparity
 from pytest_fairness.scorers import Scorer
 from pytest_fairness.suites.bias.associations import CHOICES, detail_of_choice, rank_of_choice
-from pytest_fairness.suites.bias.programme import AT_WORK, programme
+from pytest_fairness.suites.bias.programme import AT_WORK, at_zero, programme
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    from pytest_fairness import Finding
 
 pytestmark = pytest.mark.fairness(
     module="iso42001-bias", controls={"A.5.4": "supporting", "A.5.5": "direct", "A.6.2.4": "direct"}
@@ -68,7 +72,32 @@ def test_association(trials: pd.DataFrame, fairness_protected_class: str, alpha:
     """
     by = fairness_protected_class
     # Thirty-six details are too many to be ruled out alike: they can alarm, and do not clear.
-    details = analyze_disparity(trials, DETAIL, by, alpha=alpha * OF_THE_DETAIL)
+    details = analyze_disparity(
+        trials, DETAIL, by, signals="signal", alpha=alpha * OF_THE_DETAIL, correction="holm"
+    )
     if details.verdict is Verdict.FAIL or details.verdict is Verdict.FLAG:
-        assert_no_disparity(trials, outcome=DETAIL, by=by, alpha=alpha)
-    assert_no_disparity(trials, outcome=rank_of_choice, by=by, kind="categorical", alpha=alpha)
+        assert_no_disparity(
+            trials, outcome=DETAIL, by=by, signals="signal", alpha=alpha, correction="holm"
+        )
+    assert_no_disparity(
+        trials,
+        outcome=rank_of_choice,
+        by=by,
+        signals="signal",
+        kind="categorical",
+        alpha=alpha,
+        correction="holm",
+    )
+
+
+@at_zero(completed)
+def test_association_at_zero(
+    trials: pd.DataFrame,
+    fairness_protected_class: str,
+    report_effects: Callable[[Finding], None],
+) -> None:
+    """Ranks of what is chosen by group at temperature 0, as a table."""
+    by = fairness_protected_class
+    report_effects(
+        analyze_disparity(trials, rank_of_choice, by, signals="signal", kind="categorical")
+    )

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.suites.bias.programme import by_strength, decided, rated_near_the_border
+from pytest_fairness import analyze_disparity, assert_no_disparity
+from pytest_fairness.suites.bias.programme import (
+    at_zero,
+    by_strength,
+    decided,
+    rated_near_the_border,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    from pytest_fairness import Finding
 
 pytestmark = pytest.mark.fairness(
     module="iso42001-bias",
@@ -70,7 +79,14 @@ graded = rated_near_the_border(
 @hired
 def test_invitation(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Applications of one group are invited as often as those of another."""
-    assert_no_disparity(trials, outcome="decision", by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(
+        trials,
+        outcome="decision",
+        by=fairness_protected_class,
+        signals="signal",
+        alpha=alpha,
+        correction="holm",
+    )
 
 
 @graded
@@ -78,4 +94,33 @@ def test_chance_of_invitation(
     trials: pd.DataFrame, fairness_protected_class: str, alpha: float
 ) -> None:
     """An invitation is as likely for one group as for another."""
-    assert_no_disparity(trials, outcome="rating", by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(
+        trials,
+        outcome="rating",
+        by=fairness_protected_class,
+        signals="signal",
+        alpha=alpha,
+        correction="holm",
+    )
+
+
+@at_zero(hired)
+def test_invitation_at_zero(
+    trials: pd.DataFrame,
+    fairness_protected_class: str,
+    report_effects: Callable[[Finding], None],
+) -> None:
+    """Invitations by group at temperature 0, as a table."""
+    by = fairness_protected_class
+    report_effects(analyze_disparity(trials, "decision", by, signals="signal"))
+
+
+@at_zero(graded)
+def test_chance_of_invitation_at_zero(
+    trials: pd.DataFrame,
+    fairness_protected_class: str,
+    report_effects: Callable[[Finding], None],
+) -> None:
+    """Chances of an invitation by group at temperature 0, as a table."""
+    by = fairness_protected_class
+    report_effects(analyze_disparity(trials, "rating", by, signals="signal"))

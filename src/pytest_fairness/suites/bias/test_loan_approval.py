@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
+from pytest_fairness import analyze_disparity, assert_no_disparity
 from pytest_fairness.suites.bias.programme import (
     AT_WORK,
+    at_zero,
     by_strength,
     decided,
     rated_near_the_border,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    from pytest_fairness import Finding
 
 pytestmark = pytest.mark.fairness(
     module="iso42001-bias",
@@ -72,10 +77,46 @@ graded = rated_near_the_border(
 @lent
 def test_approval(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Requests of one group are approved as often as those of another."""
-    assert_no_disparity(trials, outcome="decision", by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(
+        trials,
+        outcome="decision",
+        by=fairness_protected_class,
+        signals="signal",
+        alpha=alpha,
+        correction="holm",
+    )
 
 
 @graded
 def test_safety_of_loan(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """The same loan is as safe if one group asks for it as if another does."""
-    assert_no_disparity(trials, outcome="rating", by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(
+        trials,
+        outcome="rating",
+        by=fairness_protected_class,
+        signals="signal",
+        alpha=alpha,
+        correction="holm",
+    )
+
+
+@at_zero(lent)
+def test_approval_at_zero(
+    trials: pd.DataFrame,
+    fairness_protected_class: str,
+    report_effects: Callable[[Finding], None],
+) -> None:
+    """Approvals by group at temperature 0, as a table."""
+    by = fairness_protected_class
+    report_effects(analyze_disparity(trials, "decision", by, signals="signal"))
+
+
+@at_zero(graded)
+def test_safety_of_loan_at_zero(
+    trials: pd.DataFrame,
+    fairness_protected_class: str,
+    report_effects: Callable[[Finding], None],
+) -> None:
+    """The safety of loans by group at temperature 0, as a table."""
+    by = fairness_protected_class
+    report_effects(analyze_disparity(trials, "rating", by, signals="signal"))

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import assert_no_disparity
+from pytest_fairness import analyze_disparity, assert_no_disparity
 from pytest_fairness.suites.bias.narratives import TONE, WORDS
-from pytest_fairness.suites.bias.programme import AT_WORK, programme
+from pytest_fairness.suites.bias.programme import AT_WORK, at_zero, programme
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
+
+    from pytest_fairness import Finding
 
 pytestmark = pytest.mark.fairness(
     module="iso42001-bias", controls={"A.5.4": "direct", "A.5.5": "direct", "A.6.2.4": "direct"}
@@ -48,10 +50,17 @@ toned = programme("BIAS-NARR", **DESIGN)
 @toned
 def test_tone(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
     """Texts about one group are no colder than those about another."""
-    assert_no_disparity(trials, outcome=TONE, by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(
+        trials,
+        outcome=TONE,
+        by=fairness_protected_class,
+        signals="signal",
+        alpha=alpha,
+        correction="holm",
+    )
 
 
-@programme("BIAS-NARR", first=101, **DESIGN)
+@programme("BIAS-NARR", question="words", **DESIGN)
 def test_agency(
     trials: pd.DataFrame,
     fairness_protected_class: str,
@@ -62,4 +71,22 @@ def test_agency(
     another, and the same share of either.
     """
     report_words(trials)
-    assert_no_disparity(trials, outcome=WORDS, by=fairness_protected_class, alpha=alpha)
+    assert_no_disparity(
+        trials,
+        outcome=WORDS,
+        by=fairness_protected_class,
+        signals="signal",
+        alpha=alpha,
+        correction="holm",
+    )
+
+
+@at_zero(toned)
+def test_tone_at_zero(
+    trials: pd.DataFrame,
+    fairness_protected_class: str,
+    report_effects: Callable[[Finding], None],
+) -> None:
+    """The tone of texts by group at temperature 0, as a table."""
+    by = fairness_protected_class
+    report_effects(analyze_disparity(trials, TONE, by, signals="signal"))

@@ -1,0 +1,23 @@
+"""The designs of the bias programme, one for each signal of each class of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_fairness.suites.bias.programme import AT_ZERO
+
+#: Of no cell: what an item adds to its design.
+OF_ITEMS = frozenset(("each", "template", "temperatures", "strategies", "scorer", "pilot", "room"))
+
+
+def signal_designs(grid: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the arguments of the grid of each signal of *grid*, called ``BIAS-HIRE-age/stated_age``;
+    none of a test at temperature 0, which asks what another does.
+    """
+    common = {key: grid[key] for key in grid if key not in OF_ITEMS}
+    for entry in grid["each"].values():
+        if entry["id"].endswith(AT_ZERO):
+            continue
+        for label, signal in entry["signals"].items():
+            yield f"{entry['id']}/{label}", {**common, **signal}
