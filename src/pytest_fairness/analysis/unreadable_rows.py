@@ -1,4 +1,6 @@
-"""Rows of files that cannot be judged, named by file and row: counts do not know where a value stands."""
+"""Rows of files that cannot be judged, named by file and row: counts do not know where a value
+stands.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def _named(path: str, error: FrameError, outcome: Any) -> str:
     return f"{odd}: column {outcome!r}: {value!r} is not a number, as others are"
 
 
-class _Place(NamedTuple):
+class _RowOfFile(NamedTuple):
     """A row of a file, counted from 0."""
 
     file: str
@@ -81,15 +83,16 @@ class _Files(NamedTuple):
         """Return the expression of the number that a *column* holds, NULL where that is none."""
         return f"TRY_CAST({quoted(column)} AS DOUBLE)"
 
-    def first(self, condition: str) -> _Place | None:
+    def first(self, condition: str) -> _RowOfFile | None:
         """Return the first row of which a *condition* is true; None where there is none."""
-        files = self._rows(self.path, f"SELECT min(filename) FROM rows WHERE {condition}")  # noqa: S608
-        if files is None:
+        first_file = f"SELECT min(filename) FROM rows WHERE {condition}"  # noqa: S608
+        file = self._rows(self.path, first_file)
+        if file is None:
             return None
-        row = self._rows(files, f"SELECT min(row) FROM rows WHERE {condition}")  # noqa: S608
-        return _Place(files, int(row))
+        row = self._rows(file, f"SELECT min(row) FROM rows WHERE {condition}")  # noqa: S608
+        return _RowOfFile(file, int(row))
 
-    def text_in(self, place: _Place, column: str) -> str:
+    def text_in(self, place: _RowOfFile, column: str) -> str:
         """Return what a *column* holds in a *place*."""
         query = f"SELECT {quoted(column)}::VARCHAR FROM rows WHERE row = {place.row}"  # noqa: S608
         return str(self._rows(place.file, query))
@@ -98,8 +101,12 @@ class _Files(NamedTuple):
         """Return what a *query* of the numbered rows of the files at *path* gives."""
         import duckdb
 
-        reader = f"SELECT *, file_row_number AS row FROM read_parquet({literal(path)}, filename = true, file_row_number = true)"  # noqa: E501, S608
+        number = "file_row_number"
+        files = f"read_parquet({literal(path)}, filename = true, file_row_number = true)"
         if not is_parquet(path):
-            reader = f"SELECT *, row_number() OVER () - 1 AS row FROM read_csv({literal(path)}, header = true, all_varchar = true, filename = true, parallel = false)"  # noqa: E501, S608
+            number = "row_number() OVER () - 1"
+            options = "header = true, all_varchar = true, filename = true, parallel = false"
+            files = f"read_csv({literal(path)}, {options})"
+        reader = f"SELECT *, {number} AS row FROM {files}"  # noqa: S608
         (value,) = duckdb.connect().sql(f"WITH rows AS ({reader}) {query}").fetchall()[0]
         return value

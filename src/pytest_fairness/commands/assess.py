@@ -165,7 +165,7 @@ def _naming_rows(arguments: argparse.Namespace) -> AbstractContextManager[None]:
 
 
 def _check_truth(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where what goes with --truth is given without it, or what does not with it."""
+    """Raise UsageError where what goes with --truth is given without it, or the other way round."""
     if arguments.truth is None:
         for option in ("score", "positive", "positive_truth"):
             if getattr(arguments, option) is not None:

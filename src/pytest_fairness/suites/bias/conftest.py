@@ -79,7 +79,7 @@ def pytest_pycollect_makemodule(
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
-    """Return no item of a test at temperature 0, where ``bias.yaml`` has other temperatures alone."""
+    """Return no item of a test at temperature 0 where ``bias.yaml`` names others alone."""
     if 0 in options_of(collector.config).temperatures:
         return None
     marks = [mark for mark in getattr(obj, "pytestmark", ()) if mark.name == "fairness_grid"]

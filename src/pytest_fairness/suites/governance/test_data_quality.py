@@ -62,7 +62,7 @@ def test_the_dataset_is_like_the_population(
 
 @pytest.mark.fairness(id="DATA-INTER-001", module=MODULE, controls=judged.OF_DATASET)
 def test_intersections_are_covered(dataset: PersonDataset, governance: GovernanceOptions) -> None:
-    """Every combination of groups of two classes has rows enough; a dataset of one class has none."""
+    """Each combination of groups of two classes has rows enough; a dataset of one class has none."""
     classes = judged.classes_told_by(dataset.frame)
     if len(classes) == 1:
         pytest.skip(f"the dataset tells the groups of {classes[0]} alone: there is no combination")
