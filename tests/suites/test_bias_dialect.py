@@ -20,6 +20,7 @@ from pytest_fairness.suites.bias import (
     test_narrative_generation,
     test_refusal_differential,
 )
+from tests.suites.bias_designs import signal_designs
 
 GRIDS: Mapping[str, Mapping[str, Any]] = {
     "BIAS-ATTR": test_attribute_scoring.scored.mark.kwargs,
@@ -63,11 +64,11 @@ def texts_of(value: object) -> Iterator[str]:
             yield from texts_of(part)
 
 
-def words_of_signals(entry: Mapping[str, Any]) -> Iterator[str]:
-    """The phrases that convey the groups of an *entry*."""
+def words_of_signals(design: Mapping[str, Any]) -> Iterator[str]:
+    """The phrases that convey the groups of a *design*."""
     signals = Signals.load()
-    for part in entry["signal"].split("+"):
-        for protected_class in entry["groups"]:
+    for part in design["signal"].split("+"):
+        for protected_class in design["groups"]:
             if part in signals.kinds_of(protected_class):
                 kind = signals.kinds[protected_class, part]
                 yield kind.control
@@ -76,16 +77,16 @@ def words_of_signals(entry: Mapping[str, Any]) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_an_item_is_in_one_dialect(name: str) -> None:
-    """Texts, role, turns, contexts and answers; and of each entry its texts and signals."""
+    """Texts, role, turns, contexts and answers; and of each signal its texts and words."""
     grid = GRIDS[name]
     shared = {key: grid[key] for key in ("system", "turns", "context", "answer") if key in grid}
     common = list(texts_of(shared))
     assert common
     heard = 0
-    for label, entry in grid["each"].items():
-        words = list(words_of_signals(entry))
+    for label, design in signal_designs(grid):
+        words = list(words_of_signals(design))
         heard += bool(words)
-        for text in (*common, *texts_of(entry["template"]), *words):
+        for text in (*common, *texts_of(design["template"]), *words):
             assert not BRITISH.search(text), (label, text)
     assert heard > 8
 

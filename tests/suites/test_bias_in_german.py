@@ -113,20 +113,20 @@ def test_tests_without_german_texts_are_skipped(project: Project) -> None:
         *SUITE, "--fairness-test=BIAS-ASSOC-gender,BIAS-REFUSE-gender", "-rs", apart=True
     )
     assert "it has no texts in the locale de" in shown(result)
-    assert result.parseoutcomes() == {"skipped": 2, "deselected": 90}
+    assert result.parseoutcomes() == {"skipped": 2, "deselected": 42}
 
 
 def test_ratings_and_levels_of_urgency(project: Project) -> None:
     """By form and by line; what is planted in ratings is found, and triage is left alone."""
     project.write("", PLANTED + "    channels: [rating]\n")
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
-    items = "--fairness-test=BIAS-ATTR-gender,BIAS-TRIAGE-gender"
+    items = "--fairness-test=BIAS-ATTR-race_ethnicity,BIAS-TRIAGE-race_ethnicity"
     project.run(*SUITE, items, "--fairness-endpoint=planted", "--fairness-tier=all", apart=True)
     verdicts = {
         (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
     }
-    assert {verdicts["BIAS-ATTR-gender", tier] for tier in (1, 2)} == {"FAIL"}
-    assert not {verdicts["BIAS-TRIAGE-gender", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+    assert {verdicts["BIAS-ATTR-race_ethnicity", tier] for tier in (1, 2)} == {"FAIL"}
+    assert not {verdicts["BIAS-TRIAGE-race_ethnicity", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
     for finding in project.findings:
         assert list(finding["details"]["read_by"]) == [{1: "form", 2: "line"}[finding["tier"]]]
     assert cli.main(["verify", str(project.last)]) == 0
