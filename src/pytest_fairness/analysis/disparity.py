@@ -533,6 +533,7 @@ class _Grouping:
             favourable=reading.favourable,
             categories=reading.values.categories,
             alarm_only=part.alarm_only,
+            of_outcome=True,
         )
         of_refusals = REFUSAL
         if reading.name == REFUSAL:

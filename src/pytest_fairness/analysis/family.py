@@ -63,7 +63,7 @@ class Member:
     smallest effect that each finds; ``spec_tests`` is the number of tests by the literal
     specification, by default the pairs. ``part`` is the place of the part of the table that is
     compared, where it is compared in parts. ``signals`` are those that convey the groups, where the
-    table says so.
+    table says so; ``of_outcome``: the outcome asked for, where that is ``alarm_only`` too.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Member:
     spec_tests: int | None = None
     part: int = 0
     signals: tuple[str, ...] = ()
+    of_outcome: bool = False
 
     def direction(self, table: PairTable) -> Floats:
         if self.by_rank:
@@ -306,7 +307,7 @@ def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bool
     declared.
     """
     if (
-        member.alarm_only
+        (member.alarm_only and not member.of_outcome)
         or not table.figures
         or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None)
     ):

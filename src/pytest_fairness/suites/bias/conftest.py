@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import msgspec
 import pytest
 
-from pytest_fairness.errors import InvalidEntry
+from pytest_fairness import UsageError
 from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
 from pytest_fairness.suites.bias.other_languages import programme_texts
 from pytest_fairness.suites.bias.programme import ALPHA, is_at_zero
@@ -46,18 +46,18 @@ class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Return the temperatures at which there are findings."""
         return [temperature for temperature in self.temperatures if temperature != 0]
 
-    def __post_init__(self) -> None:
-        """Refuse temperatures at which nothing is judged."""
-        if not self.judged_at:
-            raise InvalidEntry(
-                "temperatures: at 0 nothing is judged; name 'default', or one above 0"
-            )
-
 
 @once_a_session
 def options_of(config: pytest.Config) -> BiasOptions:
-    """Return what ``bias.yaml`` says."""
-    return options_document(config, FILE).convert(BiasOptions)
+    """Return what ``bias.yaml`` says. Raises UsageError for temperatures at which nothing is
+    judged.
+    """
+    options = options_document(config, FILE).convert(BiasOptions)
+    if not options.judged_at:
+        raise UsageError(
+            f"{FILE}: temperatures: at 0 nothing is judged; name 'default', or one above 0"
+        )
+    return options
 
 
 def pytest_pycollect_makemodule(

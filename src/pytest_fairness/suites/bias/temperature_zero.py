@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.reports import Section, Table
 
 if TYPE_CHECKING:
-    from pytest_fairness import Finding
-    from pytest_fairness.model import PairResult
+    from pytest_fairness import Finding, PairResult
 
 #: Pairs of a test and class that the table has, those farthest apart.
 _MOST_PAIRS = 3
