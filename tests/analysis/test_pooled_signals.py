@@ -271,6 +271,28 @@ def test_pairs_that_no_signal_asks_about_together_are_none() -> None:
     assert groups == {"middle": 100, "older": 200, "oldest": 100, "younger": 200}
 
 
+def test_comparisons_over_unlike_signals_share_the_level_of_a_template() -> None:
+    """A fifth of alpha for all templates: half of it for each of two sets of pairs, all of it where
+    every pair has the same signals.
+    """
+    frame = in_unlike_signals()
+    lowered = (frame["age"] == "older") & (frame["template"] == "t0")
+    lowered &= frame["signal"] == "generation"
+    frame.loc[lowered, "score"] -= 2.5
+
+    def template(rows: pd.DataFrame, alpha: float) -> Any:
+        blocks: Any = judged(rows, alpha=alpha).details["by_block"]
+        (block,) = (row for row in blocks if row["block"] == "generation: t0")
+        return block
+
+    holm = 10 * template(frame, 0.05)["p_value"]  # of ten templates of the one pair, the smallest
+    alpha = 7.5 * holm
+    assert alpha < 1
+    assert not template(frame, alpha)["alarm"]
+    two = frame[frame["age"].isin(["older", "younger"])].reset_index(drop=True)
+    assert template(two, alpha)["alarm"]
+
+
 def test_what_was_not_planned_is_not_lost_and_what_did_not_come_is() -> None:
     frame = in_unlike_signals()
     lost = [pair.statistics["rows_lost_to_ragged_blocks"] for pair in judged(frame).pairs]

@@ -96,6 +96,8 @@ def test_looks_are_those_of_the_grid() -> None:
     assert looks() == {"scores": [10, 20, 40], "rates": [10, 20, 40, 80]}
     assert looks(names=(10, 30))["rates"] == [10, 30]
     assert looks(names=20)["scores"] == [20, 40]
+    of_own_names = {"given": RACE["signals"]["given"]}  # twenty-five a group
+    assert looks(names=(10, 20, 40), signals=of_own_names)["rates"] == [10, 25]
 
 
 def test_the_shape_of_a_class_counts_all_its_signals() -> None:
