@@ -258,9 +258,8 @@ class Lane:
     async def attempt(self, conversation: Conversation, reserved: int) -> Attempt:
         """Ask for the next turn, once; *reserved* is set aside for it.
 
-        Returns when the attempt is logged, also when it is cancelled: it is on the disk when the
-        request that comes next, of whatever trial, leaves. Raises StoreError, with the reservation
-        standing where something may have been spent.
+        Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the
+        reservation standing where something may have been spent.
         """
         conversation.attempts += 1
         started = time.monotonic()
@@ -288,6 +287,9 @@ class Lane:
             raise unlogged
         self.pace.took(seconds)
         self.conclude(conversation, ending, reserved, seconds)
+        # What was paid for is on the disk before anything comes of it.
+        if not self.endpoint.simulated:
+            await self._store.written()
         return ending
 
     def _limit(self) -> float:

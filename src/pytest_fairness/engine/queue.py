@@ -224,21 +224,17 @@ class Queue:
             self._late = not self._stopped.is_set()
 
     async def _work(self, *, alone: bool = False) -> None:
-        """Ask one trial after the other; *alone*, a single one. The last answer is on the disk then,
-        as each other is when the request after it leaves.
-        """
+        """Ask one trial after the other; *alone*, a single one."""
         while not self._stopped.is_set():
             with self._first_error():
                 self._claim_more(alone=alone)
                 if not self._ready or self._over():
-                    break
+                    return
                 await self._converse(self._ready.popleft())
             if alone:
-                break
+                return
             # An endpoint that never waits must not keep the loop from hearing of an interrupt.
             await asyncio.sleep(0)
-        with self._first_error():
-            await self._store.written()
 
     @contextlib.contextmanager
     def _first_error(self) -> Iterator[None]:
