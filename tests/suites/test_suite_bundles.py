@@ -56,10 +56,10 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "bias": (
         (
-            "--fairness-test=BIAS-HIRE-gender,BIAS-ATTR-gender,BIAS-NARR-gender-words",
+            "--fairness-test=BIAS-HIRE-gender,BIAS-ATTR-disability,BIAS-NARR-gender-words",
             "--fairness-tier=1",
         ),
-        {"bias.yaml": "names: [10]\nneutral_names: [10]\ntemperatures: [default]\n"},
+        {"bias.yaml": "names: [10]\ntemperatures: [default]\n"},
     ),
     "governance": (
         ("--fairness-test=DATA-*,TRANS-*,THRD-CANA-*", "-k", "not race_ethnicity"),

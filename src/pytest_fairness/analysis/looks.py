@@ -264,15 +264,21 @@ class Looking:
         """Return the figures of each pair at the look of the base design, which comparisons over
         time read; none where that is the last look made.
         """
-        base = base_of(self.plan.names)
-        places = [place for place, look in enumerate(self.made) if look.names <= base]
+        most = base_of(self.plan.names)
+        places = [place for place, look in enumerate(self.made) if look.names <= most]
         place = max(places, default=0)
         if place == len(self.made) - 1:
             return []
-        return [
-            {"metric": pair.metric, **_figures(self.made[place], pair, by_margin=False)}
-            for pair in self._findings[place].pairs
-        ]
+        base: list[dict[str, JSON]] = []
+        for pair in self._findings[place].pairs:
+            figures: dict[str, JSON] = {
+                "metric": pair.metric,
+                **_figures(self.made[place], pair, by_margin=False),
+            }
+            if pair.alarm_only and "signals" in pair.statistics:
+                figures["signals"] = pair.statistics["signals"]
+            base.append(figures)
+        return base
 
     def _course(self, finding: Finding) -> list[dict[str, JSON]]:
         """Return the effect of the deciding pair with its interval at each look."""

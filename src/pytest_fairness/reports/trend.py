@@ -166,7 +166,8 @@ class TrendPoint:
             return None
         wanted = _comparison(self.pair)
         for figures in self.looks.get("base", ()):
-            if (figures["group_1"], figures["group_2"], figures["metric"]) == wanted:
+            compared = (figures["group_1"], figures["group_2"], figures["metric"])
+            if (*compared, figures.get("signals")) == wanted:
                 return dict(figures)
         return None
 
