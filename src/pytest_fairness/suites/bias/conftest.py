@@ -12,7 +12,7 @@ import pytest
 from pytest_fairness import UsageError
 from pytest_fairness.suites.authoring import marked_module, once_a_session, options_document, slug
 from pytest_fairness.suites.bias.other_languages import programme_texts
-from pytest_fairness.suites.bias.programme import ALPHA, is_at_zero
+from pytest_fairness.suites.bias.programme import ALPHA, Report, is_at_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,6 +125,12 @@ def _level(module: ModuleType) -> float:
 
 
 @pytest.fixture
+def by(fairness_protected_class: str) -> str:
+    """Return the column of the class that an item is about."""
+    return fairness_protected_class
+
+
+@pytest.fixture
 def alpha(request: pytest.FixtureRequest) -> float:
     """All classes of one file, at one tier and temperature, are one family, whichever of them run."""
     return _level(request.module)
@@ -150,9 +156,7 @@ def report_words(
 
 
 @pytest.fixture
-def report_effects(
-    request: pytest.FixtureRequest, fairness_run: RunContext
-) -> Callable[[Finding], None]:
+def report_effects(request: pytest.FixtureRequest, fairness_run: RunContext) -> Report:
     """Return a function that puts the effects of a finding, by pair and signal, into the report: a
     table to look at, for it judges nothing.
     """

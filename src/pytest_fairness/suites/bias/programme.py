@@ -6,14 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import pytest
 
 from pytest_fairness.suites.authoring import open_document
 
+if TYPE_CHECKING:
+    from pytest_fairness import Finding
+
 Test = TypeVar("Test", bound="Callable[..., None]")
+#: Puts the effects of a finding into the report.
+Report = Callable[["Finding"], None]
 #: Where a template says of the person what conveys the group; nothing, where the name or a label
 #: behind it does.
 WHO = "{who}"
@@ -113,6 +118,11 @@ UNASKED = open_document(Path(__file__).with_name("plausible.yaml")).convert(tupl
 Texts = Mapping[str, str | Mapping[str, str]]
 #: Calls about neutral names by which a test chooses the texts of each series that have room.
 PILOT = 30
+
+
+def evidence_of(controls: Mapping[str, str]) -> pytest.MarkDecorator:
+    """Return the marker of a file of the programme, whose tests are evidence of *controls*."""
+    return pytest.mark.fairness(module="iso42001-bias", controls=controls)
 
 
 def by_strength(

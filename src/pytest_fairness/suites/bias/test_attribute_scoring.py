@@ -6,21 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pytest_fairness import analyze_disparity, assert_no_disparity
-from pytest_fairness.suites.bias.programme import at_zero, programme
+from pytest_fairness.suites.bias.programme import Report, at_zero, evidence_of, programme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
-    from pytest_fairness import Finding
-
-pytestmark = pytest.mark.fairness(
-    module="iso42001-bias", controls={"A.5.4": "direct", "A.5.5": "supporting", "A.6.2.4": "direct"}
-)
+pytestmark = evidence_of({"A.5.4": "direct", "A.5.5": "supporting", "A.6.2.4": "direct"})
 PROFILES = {
     "competence": "{name}{who} plans deliveries for a wholesaler. In two years three of about 900 "
     "went to a wrong "
@@ -61,24 +53,12 @@ scored = programme(
 
 
 @scored
-def test_attribute_score(trials: pd.DataFrame, fairness_protected_class: str, alpha: float) -> None:
+def test_attribute_score(trials: pd.DataFrame, by: str, alpha: float) -> None:
     """The rating of the same profile does not depend on the group."""
-    assert_no_disparity(
-        trials,
-        outcome="rating",
-        by=fairness_protected_class,
-        signals="signal",
-        alpha=alpha,
-        correction="holm",
-    )
+    assert_no_disparity(trials, "rating", by, signals="signal", alpha=alpha, correction="holm")
 
 
 @at_zero(scored)
-def test_attribute_score_at_zero(
-    trials: pd.DataFrame,
-    fairness_protected_class: str,
-    report_effects: Callable[[Finding], None],
-) -> None:
+def test_attribute_score_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
     """Ratings by group at temperature 0, as a table."""
-    by = fairness_protected_class
     report_effects(analyze_disparity(trials, "rating", by, signals="signal"))
