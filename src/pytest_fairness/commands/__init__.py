@@ -54,6 +54,21 @@ def add_path(
     parser.add_argument(option, type=Path, metavar=metavar, help=about)
 
 
+def add_flag(parser: argparse.ArgumentParser, option: str, about: str) -> None:
+    """Add an *option* that is given or not, and takes no value."""
+    parser.add_argument(option, action="store_true", help=about)
+
+
+def add_column(parser: argparse.ArgumentParser, option: str, about: str) -> None:
+    """Add an *option* that names a column of a table."""
+    parser.add_argument(option, metavar="COLUMN", help=about)
+
+
+def add_several(parser: argparse.ArgumentParser, option: str, about: str, *, metavar: str) -> None:
+    """Add an *option* that may be given several times, and is parsed to a list."""
+    parser.add_argument(option, action="append", default=[], metavar=metavar, help=about)
+
+
 def complete(action: argparse.Action, words: Callable[..., Iterable[str]]) -> None:
     """Let a shell complete the argument with *words*, which argcomplete calls with what is typed
     (``parsed_args``).

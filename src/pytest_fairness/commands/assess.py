@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_path
+from pytest_fairness.commands import add_column, add_flag, add_path, add_several
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Verdict
 from pytest_fairness.words import count, listed
@@ -74,46 +74,35 @@ def add(subparsers: Any) -> None:
         "--kind", choices=["auto", *map(str, OutcomeKind)], default="auto", help="of outcome (auto)"
     )
     parser.add_argument("--favourable", metavar="VALUE", help="the favourable one of two decisions")
-    parser.add_argument(
-        "--lower-is-better", action="store_true", help="a lower outcome is the better one"
-    )
-    parser.add_argument(
-        "--four-fifths",
-        action="store_true",
-        help="compare ratios of rates with four fifths instead",
-    )
-    parser.add_argument(
+    add_flag(parser, "--lower-is-better", "a lower outcome is the better one")
+    add_flag(parser, "--four-fifths", "compare ratios of rates with four fifths instead")
+    add_several(
+        parser,
         "--within",
-        action="append",
-        default=[],
+        "what may differ: compares those who are alike in it, too; again for a further one",
         metavar="COLUMN",
-        help="what may differ: compares those who are alike in it, too; again for a further one",
     )
-    parser.add_argument(
+    add_column(
+        parser,
         "--each",
-        metavar="COLUMN",
-        help="compares within each of its values by itself, as each firm, all as one family "
+        "compares within each of its values by itself, as each firm, all as one family "
         "(Benjamini-Hochberg)",
     )
-    parser.add_argument(
+    add_column(
+        parser,
         "--truth",
-        metavar="COLUMN",
-        help="what turned out to be right: compares error rates and predictive values, too",
+        "what turned out to be right: compares error rates and predictive values, too",
     )
-    parser.add_argument(
-        "--score",
-        metavar="COLUMN",
-        help="the score that the outcome rests on: compares its calibration, too",
+    add_column(
+        parser, "--score", "the score that the outcome rests on: compares its calibration, too"
     )
     parser.add_argument("--positive", metavar="VALUE", help="the outcome that is its yes")
     parser.add_argument("--positive-truth", metavar="VALUE", help="the truth that is its yes")
-    parser.add_argument("--cluster", metavar="COLUMN", help="what rows share, as a person")
-    parser.add_argument("--block", metavar="COLUMN", help="compare within each of these, as a year")
+    add_column(parser, "--cluster", "what rows share, as a person")
+    add_column(parser, "--block", "compare within each of these, as a year")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of a family (0.05)")
-    parser.add_argument(
-        "--require-conclusive", action="store_true", help="exit code 1 for INCONCLUSIVE, too"
-    )
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_flag(parser, "--require-conclusive", "exit code 1 for INCONCLUSIVE, too")
+    add_flag(parser, "--json", "print the findings as JSON")
     add_path(parser, "--html", "write the findings as a page, too", metavar="FILE")
     add_path(parser, "--as-test", "write the test file that says the same", metavar="FILE")
     parser.set_defaults(run=assess)

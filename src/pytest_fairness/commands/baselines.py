@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.commands import add_path
 from pytest_fairness.words import agreeing
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def add(subparsers: Any) -> None:
             metavar="FILE|TEST",
             help="one file, or what the test id holds (all)",
         )
-        action.add_argument(
-            "--folder", type=Path, metavar="DIR", help=f"where the baselines are ({FOLDER}/)"
-        )
+        add_path(action, "--folder", f"where the baselines are ({FOLDER}/)", metavar="DIR")
         action.set_defaults(run=run)
 
 

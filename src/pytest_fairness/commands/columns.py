@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pytest_fairness.commands import complete
+from pytest_fairness.commands import add_flag, add_path, complete
 from pytest_fairness.errors import UsageError, unknown
 from pytest_fairness.words import names_in
 
@@ -66,10 +66,8 @@ def add_options(
             default=groups[0],
             help=f"a table for each {' or '.join(groups)}, or one for all ({groups[0]})",
         )
-    parser.add_argument(
-        "--csv", type=Path, metavar="PATH", help="write all columns as CSV to this file"
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    add_path(parser, "--csv", "write all columns as CSV to this file")
+    add_flag(parser, "--json", "print everything as JSON")
     parser.set_defaults(of_columns=columns)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_run
+from pytest_fairness.commands import add_flag, add_run
 from pytest_fairness.commands.columns import (
     Column,
     Value,
@@ -146,11 +146,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--endpoints", metavar="A,B", help="compare these endpoints, of one run or several"
     )
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="a sentence for everything, also for what is alike or open",
-    )
+    add_flag(parser, "--all", "a sentence for everything, also for what is alike or open")
     add_options(parser, COLUMNS, _SHOWN, ("test", "outcome", "class", "side", "verdict"))
     parser.set_defaults(run=compare)
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_path
+from pytest_fairness.commands import add_column, add_flag, add_path, add_several
 from pytest_fairness.errors import UsageError
 
 
@@ -24,17 +24,16 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--by", required=True, action="append", metavar="COLUMN", help="a protected class"
     )
-    parser.add_argument("--cluster", metavar="COLUMN", help="what rows share, as a person")
-    parser.add_argument("--block", metavar="COLUMN", help="compare within each of these, as a year")
-    parser.add_argument(
+    add_column(parser, "--cluster", "what rows share, as a person")
+    add_column(parser, "--block", "compare within each of these, as a year")
+    add_several(
+        parser,
         "--within",
-        action="append",
-        default=[],
+        "a column of strata, or of parts as each firm; again for a further one",
         metavar="COLUMN",
-        help="a column of strata, or of parts as each firm; again for a further one",
     )
-    parser.add_argument("--truth", metavar="COLUMN", help="what turned out to be right")
-    parser.add_argument("--sql", action="store_true", help="print the SQL instead")
+    add_column(parser, "--truth", "what turned out to be right")
+    add_flag(parser, "--sql", "print the SQL instead")
     parser.add_argument(
         "--dialect",
         choices=["ansi", "spark"],

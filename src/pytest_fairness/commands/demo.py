@@ -13,6 +13,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.commands import add_flag
 from pytest_fairness.errors import UsageError
 
 _RUNS = Path(".fairness", "runs")
@@ -84,7 +85,7 @@ def add(subparsers: Any) -> None:
         metavar="FOLDER",
         help="an empty folder for the project (a temporary one)",
     )
-    parser.add_argument("--open", action="store_true", help="open the report in a browser")
+    add_flag(parser, "--open", "open the report in a browser")
     parser.set_defaults(run=demo)
 
 

@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.commands import add_flag
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.project import configuration
 
@@ -108,7 +109,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--run", action=argparse.BooleanOptionalAction, dest="ask", help="run the test, or do not"
     )
-    parser.add_argument("--force", action="store_true", help="overwrite files that are there")
+    add_flag(parser, "--force", "overwrite files that are there")
     parser.set_defaults(run=init)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_path, add_run
+from pytest_fairness.commands import add_flag, add_path, add_run
 from pytest_fairness.errors import UsageError
 from pytest_fairness.words import count
 
@@ -45,10 +45,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--sample", type=int, default=50, metavar="N", help="replies a group of each test (50)"
     )
-    parser.add_argument(
+    add_flag(
+        parser,
         "--unread",
-        action="store_true",
-        help="the replies that nobody could read, in the place of those that were read",
+        "the replies that nobody could read, in the place of those that were read",
     )
     parser.add_argument("--who", default="", metavar="NAME", help="who labels, as it is kept")
     add_path(parser, "--html", "write a page on which it can be done instead", metavar="FILE")

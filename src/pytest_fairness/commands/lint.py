@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.commands import add_flag, add_several
 from pytest_fairness.words import count
 
 if TYPE_CHECKING:
@@ -29,16 +30,10 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness lint templates/ --letter --ignore idiom",
     )
     parser.add_argument("paths", nargs="*", type=Path, metavar="FILE|FOLDER", help="what to read")
-    parser.add_argument("--letter", action="store_true", help="these are letters as they are sent")
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="RULE",
-        help="leave a rule out; again for more",
-    )
-    parser.add_argument("--rules", action="store_true", help="list the rules, and read nothing")
-    parser.add_argument("--json", action="store_true", help="print the problems as JSON")
+    add_flag(parser, "--letter", "these are letters as they are sent")
+    add_several(parser, "--ignore", "leave a rule out; again for more", metavar="RULE")
+    add_flag(parser, "--rules", "list the rules, and read nothing")
+    add_flag(parser, "--json", "print the problems as JSON")
     parser.set_defaults(run=lint)
 
 

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_fairness.commands import add_column, add_path
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -35,15 +37,9 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--finding", metavar="ID", help="of RUN: the finding whose trials are meant"
     )
-    parser.add_argument(
-        "--outcome", metavar="COLUMN", help="of a CSV file: the column of decisions or scores"
-    )
-    parser.add_argument(
-        "--sex", metavar="COLUMN", help=f"the column of the sex ({' or '.join(_SEX)})"
-    )
-    parser.add_argument(
-        "--race", metavar="COLUMN", help=f"the column of the race/ethnicity ({' or '.join(_RACE)})"
-    )
+    add_column(parser, "--outcome", "of a CSV file: the column of decisions or scores")
+    add_column(parser, "--sex", f"the column of the sex ({' or '.join(_SEX)})")
+    add_column(parser, "--race", f"the column of the race/ethnicity ({' or '.join(_RACE)})")
     parser.add_argument(
         "--favourable", metavar="VALUE", help="the decision that means selected (true)"
     )
@@ -79,9 +75,7 @@ def add(subparsers: Any) -> None:
         "--distribution-date", default="", metavar="DATE", help="since when the tool is in use"
     )
     for name, what in (("html", "a page"), ("markdown", "Markdown"), ("csv", "one CSV table")):
-        parser.add_argument(
-            f"--{name}", type=Path, metavar="PATH", help=f"write the tables as {what}, too"
-        )
+        add_path(parser, f"--{name}", f"write the tables as {what}, too")
     parser.set_defaults(run=ll144)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.expected_looks import Expectation, LookedDesign, looks_to_pass
+from pytest_fairness.commands import add_flag
 from pytest_fairness.design.stages import BASE
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import OutcomeKind
@@ -146,7 +147,7 @@ def _add_suite(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="tokens of a usual reply (what the scorers ask for)",
     )
-    parser.add_argument("--json", action="store_true", help="give it as JSON")
+    add_flag(parser, "--json", "give it as JSON")
     parser.add_argument(
         "-v",
         "--verbose",

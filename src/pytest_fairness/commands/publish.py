@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_path
+from pytest_fairness.commands import add_flag, add_path
 
 
 def add(subparsers: Any) -> None:
@@ -22,16 +22,14 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("path", metavar="RUN|BUNDLE", help="a run, or the ZIP that audit wrote")
     parser.add_argument("folder", metavar="DIR", type=Path, help="the folder to write the site to")
-    parser.add_argument(
-        "--replies",
-        action="store_true",
-        help="publish replies as well: the whole report, and the bundle itself",
+    add_flag(
+        parser, "--replies", "publish replies as well: the whole report, and the bundle itself"
     )
     add_path(parser, "--into", "of a run: the bundle to write (audit-RUN.zip)")
-    parser.add_argument(
+    add_flag(
+        parser,
         "--records-only",
-        action="store_true",
-        help="compare no page of the bundle, as verify does: for one that another version made",
+        "compare no page of the bundle, as verify does: for one that another version made",
     )
     parser.set_defaults(run=publish)
 

@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_run
+from pytest_fairness.commands import add_path, add_run
 
 
 def add(subparsers: Any) -> None:
@@ -21,19 +21,11 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness report last --markdown fairness.md --against last~1",
     )
     add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
-    parser.add_argument("--html", type=Path, metavar="PATH", help="a copy of the page")
-    parser.add_argument(
-        "--markdown", type=Path, metavar="PATH", help="the report for a pull request"
-    )
-    parser.add_argument(
-        "--junit", type=Path, metavar="PATH", help="JUnit's XML: a case for each test"
-    )
-    parser.add_argument(
-        "--sarif", type=Path, metavar="PATH", help="SARIF 2.1.0, for GitHub's code scanning"
-    )
-    parser.add_argument(
-        "--code-quality", type=Path, metavar="PATH", help="GitLab's code quality report"
-    )
+    add_path(parser, "--html", "a copy of the page")
+    add_path(parser, "--markdown", "the report for a pull request")
+    add_path(parser, "--junit", "JUnit's XML: a case for each test")
+    add_path(parser, "--sarif", "SARIF 2.1.0, for GitHub's code scanning")
+    add_path(parser, "--code-quality", "GitLab's code quality report")
     parser.add_argument(
         "--against",
         metavar="RUN",

@@ -19,8 +19,7 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness merge shard-1/ shard-2/ shard-3/",
     )
     add_run(parser, "runs", nargs="+", judged=False, help="the run of each shard")
-    into = "the folder of runs in which the merged run is made (the project's)"
-    add_path(parser, "--into", into, metavar="DIR")
+    _add_into(parser, "the merged run is made (the project's)")
     parser.set_defaults(run=merge)
     parser = subparsers.add_parser(
         "salvage",
@@ -28,8 +27,7 @@ def add(subparsers: Any) -> None:
         example="pytest-fairness salvage 2026-02-28-001",
     )
     add_run(parser, "damaged", judged=False, help="the damaged run, which is only read")
-    into = "the folder of runs in which the new run is made (where RUN lies)"
-    add_path(parser, "--into", into, metavar="DIR")
+    _add_into(parser, "the new run is made (where RUN lies)")
     parser.set_defaults(run=salvage)
     parser = subparsers.add_parser(
         "export",
@@ -43,6 +41,11 @@ def add(subparsers: Any) -> None:
     sqlite = "write trials and attempts as tables of a new SQLite file instead"
     add_path(parser, "--sqlite", sqlite, metavar="FILE")
     parser.set_defaults(run=export)
+
+
+def _add_into(parser: argparse.ArgumentParser, made: str) -> None:
+    """Add the option that names the folder of runs in which a run is *made*."""
+    add_path(parser, "--into", f"the folder of runs in which {made}", metavar="DIR")
 
 
 def merge(arguments: argparse.Namespace) -> tuple[str, int]:

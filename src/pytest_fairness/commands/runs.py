@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_run, complete
+from pytest_fairness.commands import add_flag, add_run, complete
 from pytest_fairness.commands.columns import (
     Column,
     add_options,
@@ -139,7 +139,7 @@ def add(subparsers: Any) -> None:
         help="the findings to show in full (all, in short)",
     )
     complete(what, _findings_and_tests)
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_flag(parser, "--json", "print the findings as JSON")
     parser.set_defaults(run=show)
 
 
