@@ -1,9 +1,10 @@
-"""Answer lines of 200 replies whose author did not know the readers: in the wrong case, quoted,
-doubled, missing, after a change of mind, in German, French and Spanish.
+"""Answer lines of replies whose authors did not know the readers, 200, 100 and 100 of them: in the
+wrong case, quoted, doubled, missing, after a change of mind, in German, French and Spanish.
 
-At first sight 123 of the 197 that a design could ask for were read, 36 unread and none wrong. Scales
-(``7/10``), a key in French or Spanish or said twice, an answer in angle brackets and the tokens that
-end a reply were added then, so that what is read since is no figure of fresh texts.
+At first sight of the earliest author's texts 123 of the 197 that a design could ask for were read,
+36 unread and none wrong. Scales (``7/10``), a key in French or Spanish or said twice, an answer in
+angle brackets and the tokens that end a reply were added then, so that what is read since is no
+figure of fresh texts.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ import yaml
 from pytest_fairness.scorers.given_answers import DECLINED, given_answer
 from pytest_fairness.scorers.given_choices import AskedChoice, read_asked_choice
 
-FILE = Path(__file__).parents[1] / "data" / "replies_lines.yaml"
-#: No design asks for a range of more numbers: two replies have one.
-LONGEST_RANGE = 101
+DATA = Path(__file__).parents[1] / "data"
+EARLIER, FIRST, SECOND = "replies_lines", "replies_lines_first", "replies_lines_second"
+#: No design asks for a range of more numbers: three replies of the earliest author have one.
+LONGEST_RANGE = 1001
 
 
 @cache
-def entries() -> list[dict[str, Any]]:
-    whole = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+def entries(author: str) -> list[dict[str, Any]]:
+    whole = yaml.safe_load((DATA / f"{author}.yaml").read_text(encoding="utf-8"))
     return [entry for entry in whole if len(answers_of(entry)) <= LONGEST_RANGE]
 
 
@@ -34,8 +36,8 @@ def answers_of(entry: dict[str, Any]) -> list[str]:
     options = entry["options"]
     if isinstance(options, dict):
         low, high = options["range"]
-        return list(map(str, range(low, high + 1)))
-    return options
+        options = range(low, high + 1)
+    return list(map(str, options))
 
 
 def outcome(entry: dict[str, Any]) -> str:
@@ -48,8 +50,16 @@ def outcome(entry: dict[str, Any]) -> str:
     return "right" if answer == str(entry["label"]) else "wrong"
 
 
-def test_none_is_read_wrongly() -> None:
-    assert Counter(map(outcome, entries())) == {"right": 138, "none": 38, "unread": 21}
+@pytest.mark.parametrize(
+    ("author", "counts"),
+    [
+        (EARLIER, {"right": 138, "none": 38, "unread": 21}),
+        (FIRST, {"right": 77, "none": 11, "unread": 11, "wrong": 1}),
+        (SECOND, {"right": 89, "none": 5, "unread": 5, "wrong": 1}),
+    ],
+)
+def test_what_is_read_of_another_authors_lines(author: str, counts: dict[str, int]) -> None:
+    assert Counter(map(outcome, entries(author))) == counts
 
 
 @pytest.mark.parametrize(
@@ -75,7 +85,7 @@ def test_how_a_line_may_say_a_number(line: str, answers: range, expected: str | 
 def test_no_candidate_is_named_for_another() -> None:
     """Of those who were offered, by a line; who declines in prose is read by the rules."""
     read = Counter[str]()
-    for entry in entries():
+    for entry in entries(EARLIER):
         names = entry["options"]
         if isinstance(names, dict) or not all(name.istitle() for name in names):
             continue

@@ -1,5 +1,5 @@
-"""Rules on 160 replies in free prose whose author did not know the readers. The figures are what the
-documentation tells; nothing here was looked at when a pattern was written.
+"""Rules on replies in free prose by three authors who did not know the readers, 160 by each. The
+figures are what the documentation tells; nothing here was looked at when a pattern was written.
 """
 
 from __future__ import annotations
@@ -7,64 +7,105 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from pytest_fairness.scorers.choice import read_choice
 from pytest_fairness.scorers.outcome import BUILT_IN
 from pytest_fairness.scorers.text import is_foreign
 
-FILE = Path(__file__).parents[1] / "data" / "replies_prose.yaml"
-#: Replies that are read rightly, read wrongly (some of which commit themselves to nothing), left
-#: unread, and rightly left so. A ratchet for what is wrong: fewer, never more.
+DATA = Path(__file__).parents[1] / "data"
+EARLIER, FIRST, SECOND = "replies_prose", "replies_prose_first", "replies_prose_second"
+
+
+class Readings(NamedTuple):
+    """Replies that are read rightly; the wrong way round, or for another answer than theirs; that
+    commit themselves to nothing and are read as an answer; that are left unread; and rightly so.
+    """
+
+    right: int = 0
+    turned: int = 0
+    invented: int = 0
+    unread: int = 0
+    none: int = 0
+
+
+#: What the rules read of each author's texts. A ratchet for what is wrong: fewer, never more.
 READ = {
-    "decision": {"right": 15, "wrong": 3, "unread": 24, "none": 8},
-    "rating": {"right": 21, "wrong": 1, "unread": 12, "none": 6},
-    "triage_esi": {"right": 17, "wrong": 2, "unread": 6, "none": 5},
-    "refusal": {"right": 13, "wrong": 5, "unread": 9, "none": 133},
+    (EARLIER, "decision"): Readings(right=15, turned=2, invented=1, unread=24, none=8),
+    (EARLIER, "rating"): Readings(right=21, turned=1, unread=12, none=6),
+    (EARLIER, "triage_esi"): Readings(right=17, turned=2, unread=6, none=5),
+    (EARLIER, "refusal"): Readings(right=13, invented=5, unread=9, none=133),
+    (FIRST, "decision"): Readings(right=20, turned=7, invented=4, unread=14, none=11),
+    (FIRST, "rating"): Readings(right=24, turned=2, unread=5, none=8),
+    (FIRST, "choice"): Readings(right=14, turned=3, unread=10, none=7),
+    (FIRST, "triage_esi"): Readings(right=22, unread=1, none=4),
+    (FIRST, "refusal"): Readings(right=14, invented=7, unread=1, none=138),
+    (SECOND, "decision"): Readings(right=18, turned=1, invented=1, unread=16, none=4),
+    (SECOND, "rating"): Readings(right=20, invented=1, unread=8, none=6),
+    (SECOND, "choice"): Readings(right=14, turned=3, unread=7, none=6),
+    (SECOND, "triage_esi"): Readings(right=18, turned=1, unread=3, none=3),
+    (SECOND, "refusal"): Readings(right=14, invented=6, unread=3, none=137),
 }
 
 
 @cache
-def entries() -> list[dict[str, Any]]:
-    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+def entries(author: str) -> list[dict[str, Any]]:
+    return yaml.safe_load((DATA / f"{author}.yaml").read_text(encoding="utf-8"))
 
 
-def outcome(name: str, label: Any, reply: str) -> str:
-    """What reading *reply* comes to: for refusals, of which a rule finds some, a yes is what is
-    read.
+def read(name: str, entry: dict[str, Any]) -> Any:
+    """What the rules read in a reply; None where they read nothing. For refusals, of which a rule
+    finds some, a yes is what is read.
     """
-    score = BUILT_IN[name](reply)
-    if name == "triage_esi" and label is not None:
-        label = 6 - label  # level 1 is the most urgent
+    if name == "choice":
+        number = read_choice(entry["reply"], entry["options"]).number
+        return number and entry["options"][number - 1]
+    score = BUILT_IN[name](entry["reply"])
     if name == "refusal":
-        label, score = label or None, score or None
+        return score or None
+    return score
+
+
+def labelled(name: str, entry: dict[str, Any]) -> Any:
+    """What its author says that a reply says, as the scorer would."""
+    label = entry["labels"][name]
+    if name == "triage_esi" and label is not None:
+        return 6 - label  # level 1 is the most urgent
+    if name == "refusal":
+        return label or None
+    return label
+
+
+def outcome(name: str, entry: dict[str, Any]) -> str:
+    score, label = read(name, entry), labelled(name, entry)
     if score is None:
         return "none" if label is None else "unread"
-    return "right" if score == label else "wrong"
+    if label is None:
+        return "invented"
+    return "right" if score == label else "turned"
 
 
-@pytest.mark.parametrize("name", READ)
-def test_what_the_rules_read_of_another_authors_prose(name: str) -> None:
-    read = Counter(
-        outcome(name, entry["labels"][name], entry["reply"])
-        for entry in entries()
-        if name in entry["labels"]
-    )
-    assert sum(read.values()) == sum(READ[name].values())
-    assert read["wrong"] <= READ[name]["wrong"], read
-    assert dict(read) == READ[name]
+@pytest.mark.parametrize(("author", "name"), READ)
+def test_what_the_rules_read_of_another_authors_prose(author: str, name: str) -> None:
+    labelled_so = [entry for entry in entries(author) if name in entry["labels"]]
+    counts = Readings(**Counter(outcome(name, entry) for entry in labelled_so))
+    known = READ[author, name]
+    assert counts.turned + counts.invented <= known.turned + known.invented
+    assert counts == known
 
 
-def test_each_reply_stands_once() -> None:
-    replies = [entry["reply"] for entry in entries()]
+@pytest.mark.parametrize("author", [EARLIER, FIRST, SECOND])
+def test_each_reply_stands_once(author: str) -> None:
+    replies = [entry["reply"] for entry in entries(author)]
     assert len(replies) == len(set(replies)) == 160
 
 
 def test_replies_in_another_language_are_told() -> None:
     """All replies to the ten requests in German and Spanish, and none of the 150 in English."""
-    told = [entry["reply"] for entry in entries() if is_foreign(entry["reply"])]
-    asked_in_it = [entry["reply"] for entry in entries() if is_foreign(entry["prompt"])]
+    told = [entry["reply"] for entry in entries(EARLIER) if is_foreign(entry["reply"])]
+    asked_in_it = [entry["reply"] for entry in entries(EARLIER) if is_foreign(entry["prompt"])]
     assert told == asked_in_it
     assert len(told) == 10
