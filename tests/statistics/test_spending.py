@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.statistics.spending import nominal_levels, spent
+from pytest_fairness.statistics.spending import nominal_level, nominal_levels, spent
 
 TABLE = {
     (20, 40): ([0.009302, 0.007589], [0.031006, 0.029723]),
@@ -135,3 +135,10 @@ def test_shares_rise_to_all_of_the_data(information: tuple[float, ...]) -> None:
 def test_a_budget_is_a_chance(budget: float) -> None:
     with pytest.raises(UsageError, match="budget"):
         nominal_levels((1.0,), budget, sides=2)
+
+
+@pytest.mark.parametrize("look", [1, 2, 3])
+def test_one_level_is_that_of_all(look: int) -> None:
+    information = (0.27, 0.5, 1.0)
+    levels = nominal_levels(information, 0.015, sides=2)
+    assert nominal_level(information, 0.015, look, sides=2) == levels[look - 1]

@@ -12,6 +12,7 @@ from tests.support.shared_sessions import PastSession, SharedProject, SharedSess
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
 GENDER = "BIAS-*-gender,BIAS-*-gender-*"
+ONE_LOOK = "temperatures: [default]\nnames: [10]\n"
 HEAD = """
 import hashlib
 import re
@@ -76,10 +77,10 @@ def endpoint():
 
 
 def session_of(shared: SharedSessions, name: str, endpoint: str, *arguments: str) -> PastSession:
-    """The programme's items about gender, asked of *endpoint*."""
+    """The programme's items about gender, asked of *endpoint* about ten names a group and signal."""
 
     def make(project: SharedProject) -> None:
-        project.write(conftest__py=HEAD + endpoint, bias__yaml="temperatures: [default]\n")
+        project.write(conftest__py=HEAD + endpoint, bias__yaml=ONE_LOOK)
         project.run("asked", *SUITE, *arguments, *MODES["plain"])
 
     return shared.once(f"deserved-{name}", make)["asked"]

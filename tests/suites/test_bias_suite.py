@@ -7,13 +7,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.grid import Grid, expand_grid
 from pytest_fairness.design.templates import templates
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.model import Status, Trial
@@ -78,17 +79,24 @@ def designs() -> Iterator[tuple[str, dict[str, Any]]]:
             yield from signal_designs(grid)
 
 
-@pytest.mark.parametrize(
-    ("id_", "design"), [pytest.param(*design, id=design[0]) for design in designs()]
-)
-def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str, Any]) -> None:
+DESIGNS = dict(designs())
+
+
+@cache
+def grid_of_design(id_: str) -> Grid:
+    """The grid of the design called *id_*, at which several tests look."""
+    return expand_grid(**DESIGNS[id_])
+
+
+@pytest.mark.parametrize("id_", DESIGNS)
+def test_texts_differ_in_what_conveys_the_group_alone(id_: str) -> None:
     """Every cell of one template and context reads the same but for the name and the words; the
     groups are as large.
 
     The last turn of the conversation of tier 2 is the request, and the turns before it say nothing
     of a group.
     """
-    grid = expand_grid(**design)
+    grid = grid_of_design(id_)
     cells = list(grid)
     texts: dict[tuple[str, str], set[str]] = {}
     for place, cell in enumerate(cells):
@@ -99,10 +107,11 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
         assert "{" not in cell.prompt
         assert ",," not in cell.prompt
         assert "  " not in cell.prompt
-        turns = grid.conversation_at(place)
+        turns = grid.conversation_at(place, cell)
         assert cell.prompt in turns[-1]
         assert not any(cell.name in turn for turn in turns[:-1])
     assert {key: len(alike) for key, alike in texts.items()} == dict.fromkeys(texts, 1), texts
+    design = DESIGNS[id_]
     (by,) = {name for name in design["groups"] if name != "gender" or len(design["groups"]) == 1}
     counts = Counter(cell.groups[by] for cell in cells)
     sizes = [counts[group] for group in design["groups"][by]]
@@ -112,22 +121,16 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str, design: dict[str
     assert len(grid.templates) >= 3
 
 
-NARRATIVES = [
-    pytest.param(id_, design, id=id_)
-    for id_, design in designs()
-    if id_.startswith("BIAS-NARR") and "-words/" not in id_
-]
+NARRATIVES = [id_ for id_ in DESIGNS if id_.startswith("BIAS-NARR") and "-words/" not in id_]
 
 
-@pytest.mark.parametrize(("id_", "design"), NARRATIVES)
-def test_a_writer_that_repeats_what_it_was_told_has_one_tone(
-    id_: str, design: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("id_", NARRATIVES)
+def test_a_writer_that_repeats_what_it_was_told_has_one_tone(id_: str) -> None:
     """The same text about everybody, with the clause of the prompt in it and told once more in
     other words.
     """
     rows = []
-    for cell in expand_grid(**design):
+    for cell in grid_of_design(id_):
         clause = re.search(r", who ([^,]*),|\(([^)]*)\)", cell.prompt)
         told = "new"
         if clause:
@@ -152,7 +155,7 @@ EIGHT = {
 def test_every_class_of_the_specification_is_asked_about_in_every_test() -> None:
     """But for age and disability in triage, where they are clinical facts."""
     classes: dict[str, set[str]] = {}
-    for id_, design in designs():
+    for id_, design in DESIGNS.items():
         classes.setdefault(id_.split("-")[1], set()).update(design["groups"])
     assert classes.pop("TRIAGE") == EIGHT - {"age", "disability"}
     assert classes == dict.fromkeys(["ATTR", "HIRE", "LOAN", "NARR", "ASSOC", "REFUSE"], EIGHT)
@@ -229,7 +232,6 @@ def test_what_is_not_plausible_is_not_asked() -> None:
     """Each line names a test, texts and signals that there are, says why, and leaves the item with
     texts enough to be judged; what it names is asked of nobody.
     """
-    asked = dict(designs())
     for unasked in UNASKED:
         assert len(unasked.reason.split()) > 5
         labels = [
@@ -238,13 +240,13 @@ def test_what_is_not_plausible_is_not_asked() -> None:
         assert labels, unasked.signals
         for label in labels:
             protected_class, _, signal = label.partition("-")
-            left = ids_of(asked[f"{unasked.test}-{protected_class}/{signal}"])
+            left = ids_of(DESIGNS[f"{unasked.test}-{protected_class}/{signal}"])
             assert len(left) >= 4, (unasked.test, label)
             for name in unasked.texts:
                 assert not [key for key in left if key == name or key.startswith(f"{name}_")]
                 assert any(
                     key == name or key.startswith(f"{name}_")
-                    for key in ids_of(asked[f"{unasked.test}-race_ethnicity/name"])
+                    for key in ids_of(DESIGNS[f"{unasked.test}-race_ethnicity/name"])
                 )
 
 
@@ -258,7 +260,7 @@ def test_what_a_design_says_replaces_what_is_usual() -> None:
 # ---------------------------------------------------------------- one test by its id
 
 
-IDS = ("BIAS-HIRE-race_ethnicity", "BIAS-ATTR-gender")
+IDS = ("BIAS-HIRE-gender", "BIAS-ATTR-age")
 
 
 @pytest.fixture(params=["plain", "n2"])
@@ -266,7 +268,10 @@ def by_id(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession
     """Two items in both tiers, on an endpoint that is unfair to one group."""
 
     def make(project: SharedProject) -> None:
-        project.write(endpoints__yaml=PLANTED, bias__yaml="temperatures: [default]\n")
+        project.write(
+            endpoints__yaml=PLANTED.replace("race_ethnicity: {black", "gender: {female"),
+            bias__yaml="temperatures: [default]\nnames: [10, 20]\n",
+        )
         project.run(
             "by id",
             *SUITE,
@@ -428,12 +433,12 @@ READERS = {
 @pytest.mark.parametrize("test", READERS)
 def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
     endpoint = simulated_endpoint()
-    for id_, design in designs():
+    for id_ in DESIGNS:
         if id_.split("-")[1] == test:
             reader: Any = READERS[test]
             if "-graded/" in id_:
                 reader = rating
-            grid = expand_grid(**design)
+            grid = grid_of_design(id_)
             for place in range(0, len(grid), 37):
                 reply = endpoint.complete(grid[place].prompt)
                 assert reader(reply) is not None, (id_, reply)

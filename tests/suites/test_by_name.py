@@ -5,12 +5,12 @@ is part of that.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from tests.support.sessions import run_pytest
 
 SUITE = ("--pyargs", "pytest_fairness.suites.letters", "-k", "test_baseline")
 APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letters")
@@ -19,15 +19,13 @@ APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letter
 FEW = "letters: [rejection]\nposts: [payroll]\nrepetitions: 1\n"
 
 
-def by_name(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The suite in a process of its own, which reads nothing but what is installed; as it is here,
-    editable or not.
-    """
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *SUITE, *arguments]
+def by_name(folder: Path, *arguments: str, **environment: str) -> pytest.RunResult:
+    """The suite in a process of its own, whose plugins are those that are installed, all of them."""
     given = {**os.environ, "PYTEST_ADDOPTS": "", **environment}
-    return subprocess.run(
-        command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=240
+    session: pytest.RunResult = run_pytest(
+        folder, "-p", "no:cacheprovider", *SUITE, *arguments, environment=given
     )
+    return session
 
 
 def test_no_conftest_stands_above_the_package() -> None:
@@ -45,15 +43,16 @@ def test_an_approval_in_ci_is_refused(tmp_path: Path, workers: Sequence[str], op
     if options:
         tmp_path.joinpath("letters.yaml").write_text(options, encoding="utf-8")
     session = by_name(tmp_path, *workers, *APPROVE, CI="true")
-    assert session.returncode == 1, session.stdout
-    assert "Approval refused: this runs under CI (CI='true')" in session.stdout
+    assert session.ret == 1, session.stdout.str()
+    assert "Approval refused: this runs under CI (CI='true')" in session.stdout.str()
     assert not tmp_path.joinpath("baselines").exists()
 
 
 def test_a_variable_that_approves_nothing_is_refused_with_what_to_type(tmp_path: Path) -> None:
     session = by_name(tmp_path, "-p", "no:xdist", FAIRNESS_APPROVE="true")
-    assert session.returncode in (2, 4), session.stdout
-    assert "FAIRNESS_APPROVE='true' is set and approves nothing" in session.stderr + session.stdout
+    shown = f"{session.stderr}{session.stdout}"
+    assert session.ret in (2, 4), shown
+    assert "FAIRNESS_APPROVE='true' is set and approves nothing" in shown
     assert not tmp_path.joinpath(".fairness").exists()
 
 

@@ -29,7 +29,7 @@ from pytest_fairness.model import (
     deciding_pair,
     to_json,
 )
-from pytest_fairness.statistics.spending import nominal_levels
+from pytest_fairness.statistics.spending import nominal_level, nominal_levels
 from pytest_fairness.words import dollars
 
 FEWEST_GREEN = 10
@@ -532,8 +532,7 @@ def smallest_budget(finding: Finding, plan: LookPlan, made: int) -> float | None
     low, high = 0.0, plan.red
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        levels = nominal_levels(plan.information, middle, sides=2)
-        if min(p_values) < levels[made - 1]:
+        if min(p_values) < nominal_level(plan.information, middle, made, sides=2):
             high = middle
         else:
             low = middle

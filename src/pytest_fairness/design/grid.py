@@ -443,8 +443,7 @@ class DrawnGrid:
         refuse_twice(
             "two groups or names come to one id:", (join(unit.parts) for unit in self.units)
         )
-        for template in self.design.templates:
-            self._check_swap(template)
+        self._check_swaps()
         grid = self._whole_grid()
         sample = self.design.sample
         if sample is not None and sample < len(grid):
@@ -532,7 +531,7 @@ class DrawnGrid:
                 if fault is not None:
                     raise UsageError(f"template {template.id!r} {fault}")
 
-    def _check_swap(self, template: Template) -> None:
+    def _check_swaps(self) -> None:
         """No two units of a comparison may give the same text: the swap between them would change
         nothing.
         """
@@ -540,14 +539,20 @@ class DrawnGrid:
         for axis in self.design.axes:
             context |= axis.values[0]
         context |= UNFILLED
-        seen: dict[tuple[str, str], Unit] = {}
-        for unit in self.units:
-            if unit.swapped:
-                text = unit.text(template, context, self.design.name_slot)
+        name_slot = self.design.name_slot
+        swapped = [unit for unit in self.units if unit.swapped]
+        # Templates that have the same slots are filled alike.
+        fillings: dict[Set[str], list[tuple[dict[str, str], dict[str, str]]]] = {}
+        for template in self.design.templates:
+            slots = template.plain_slots
+            if slots not in fillings:
+                fillings[slots] = [unit.filling(template, context, name_slot) for unit in swapped]
+            seen: dict[tuple[str, str], Unit] = {}
+            for unit, filling in zip(swapped, fillings[slots], strict=True):
+                text = template.render(*filling)
                 other = seen.setdefault((unit.signal, text), unit)
                 if other is not unit:
-                    why = _same_text(other, unit)
-                    raise UsageError(f"template {template.id!r}: {why}")
+                    raise UsageError(f"template {template.id!r}: {_same_text(other, unit)}")
 
 
 def _enough_repetitions(grid: Grid, base: int) -> int:

@@ -102,8 +102,16 @@ class PooledGrid(Grid):
     def _starts(self) -> list[int]:
         return list(map(attrgetter("start"), self._places))
 
-    def __len__(self) -> int:
+    @cached_property
+    def _place_of(self) -> Mapping[str, _Place]:
+        return {place.signal: place for place in self._places}
+
+    @cached_property
+    def _size(self) -> int:
         return sum(map(attrgetter("cells"), self._places))
+
+    def __len__(self) -> int:
+        return self._size
 
     @property
     def full_size(self) -> int:
@@ -121,7 +129,7 @@ class PooledGrid(Grid):
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
         unit_at = position % len(self.units)
         unit = self.units[unit_at]
-        place = next(place for place in self._places if place.signal == unit.signal)
+        place = self._place_of[unit.signal]
         return (unit_at - place.first_unit) % place.group_size + 1, unit.swapped.items()
 
     def place(self, index: int) -> tuple[str, int]:
@@ -133,8 +141,7 @@ class PooledGrid(Grid):
 
     def asked_of(self, unit_at: int) -> int:
         """Return how many cells ask about the unit in the place *unit_at*."""
-        signal = self.units[unit_at].signal
-        place = next(place for place in self._places if place.signal == signal)
+        place = self._place_of[self.units[unit_at].signal]
         return place.cells // place.units
 
     def of_first_context(self) -> Iterator[int]:

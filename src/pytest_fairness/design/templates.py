@@ -140,18 +140,20 @@ class Template:
     def _filled_pieces(self, values: Mapping[str, str], first: Mapping[str, str]) -> list[str]:
         """Return text and what fills each slot, in turns."""
         pieces = list(self._pieces)
-        for place in range(1, len(pieces), 2):
-            value = values.get(pieces[place])
-            if value is None:
-                value = self._with_its_article(pieces[place], values)
-            pieces[place] = value
+        try:
+            pieces[1::2] = map(values.__getitem__, pieces[1::2])
+        except KeyError:
+            for place in range(1, len(pieces), 2):
+                pieces[place] = self._value_of(pieces[place], values)
         for slot, value in first.items():
             if slot in self.slots:
                 pieces[1 + 2 * self._pieces[1::2].index(slot)] = value
         return pieces
 
-    def _with_its_article(self, slot: str, values: Mapping[str, str]) -> str:
-        """Return what fills a slot such as ``a_role``, article included. Raises UsageError."""
+    def _value_of(self, slot: str, values: Mapping[str, str]) -> str:
+        """Return what fills *slot*; of one such as ``a_role`` article included. Raises UsageError."""
+        if slot in values:
+            return values[slot]
         value = values.get(base_slot(slot))
         if value is None:
             raise UsageError(f"template {self.id!r}: no value for the slot {{{slot}}}")

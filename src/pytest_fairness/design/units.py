@@ -111,11 +111,16 @@ class Unit:
             surfaces[bracket] = {name: self.groups[name] for name in self.loose(template)}
         return text, surfaces
 
-    def text(self, template: Template, context: Mapping[str, str], name_slot: str) -> str:
-        """The text alone of what :meth:`render` gives."""
+    def filling(
+        self, template: Template, context: Mapping[str, str], name_slot: str
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Return what fills the slots of *template* in *context*, and what fills the first of the
+        name: the same for every template that has the same slots.
+        """
         values = {**self.values, **context}
         filled, first, _ = self._filling(template, values, name_slot, needs_labels=True)
-        return template.render(filled, first)
+        used = filled.keys() & template.plain_slots
+        return {slot: filled[slot] for slot in used}, first
 
     def _filling(
         self, template: Template, values: Mapping[str, str], name_slot: str, *, needs_labels: bool

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, product, starmap
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -52,6 +52,8 @@ from pytest_fairness.words import listed, names_in
 
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
+#: Replies of a design of which a session keeps whether they can be used.
+_MOST_REPLIES = 4096
 
 #: Why a test is skipped at a tier that it does not have.
 TIER_OF_ARMS = SkipReason(
@@ -444,9 +446,13 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
         scorer = scorers[scorer]
     if not isinstance(scorer, Scorer):
         scorer = Scorer(name="own", score=scorer)
-    return (
-        lambda text: not is_refusal(text) and scorer.score(text) is not None
-    ), scorer.fingerprint
+
+    # A reply is read as it comes and for each table that has it, and short ones come many times.
+    @lru_cache(maxsize=_MOST_REPLIES)
+    def is_usable(text: str) -> bool:
+        return not is_refusal(text) and scorer.score(text) is not None
+
+    return is_usable, scorer.fingerprint
 
 
 def _usable_by_labels(judge: Usable, form: AnswerForm | None) -> Usable:

@@ -237,6 +237,10 @@ class PlannedGrid:
         default_factory=MadeOnce, init=False, compare=False, repr=False
     )
 
+    _other_prompts: MadeOnce[str] = field(
+        default_factory=MadeOnce, init=False, compare=False, repr=False
+    )
+
     @property
     def has_system_prompt(self) -> bool:
         return self.grid.system is not None
@@ -334,7 +338,8 @@ class PlannedGrid:
         signal, block = self.grid.place(index)
         if signal not in others:
             return None
-        return others[signal].cell_at(block).prompt
+        place = (signal, block)
+        return self._other_prompts.get(place, lambda: others[signal].cell_at(block).prompt)
 
     def _escalation(
         self, prompt: str, turns: tuple[str, ...], ladder: Ladder, other: str | None

@@ -122,7 +122,14 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
 
 def bare_choice(text: str, names: Sequence[str | None]) -> Choice:
     """Return which of *names* the *text* is, and nothing else; UNPARSED for anything longer."""
-    return _bare(text, _mentions(tuple(names)))
+    if len(text) > _SHORT:
+        return _bare_choice(text, tuple(names))
+    return _bare_choice_of_short(text, tuple(names))
+
+
+def _bare_choice(text: str, names: tuple[str | None, ...]) -> Choice:
+    """Return which of *names* the *text* is, and nothing else."""
+    return _bare(text, _mentions(names))
 
 
 def _choice(text: str, names: tuple[str | None, ...]) -> Choice:
@@ -132,6 +139,7 @@ def _choice(text: str, names: tuple[str | None, ...]) -> Choice:
 
 #: Tests that judge the same trials read the same replies: short ones are kept.
 _choice_of_short = lru_cache(maxsize=20_000)(_choice)
+_bare_choice_of_short = lru_cache(maxsize=20_000)(_bare_choice)
 
 
 def _shared(readings: Iterable[Choice]) -> Choice | None:

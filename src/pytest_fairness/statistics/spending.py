@@ -8,10 +8,10 @@ library only: the controller of a session, which prints the levels, loads no num
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import cos, e, erfc, exp, isclose, log, log1p, pi, sqrt
 from typing import Literal, NamedTuple
 
@@ -50,12 +50,11 @@ class _Stage:
         time.
         """
         height = boundary * self.scale
-        up = sum(point.weight * _tail((height - point.place) / self.step) for point in self.before)
+        step = self.step
+        up = sum([weight * _tail((height - place) / step) for place, weight in self.before])
         if self.sides == 1:
             return up
-        down = sum(
-            point.weight * _tail((height + point.place) / self.step) for point in self.before
-        )
+        down = sum([weight * _tail((height + place) / step) for place, weight in self.before])
         return up + down
 
     def boundary(self, due: float) -> float:
@@ -91,11 +90,11 @@ class _Stage:
         return tuple(points)
 
     def _density(self, place: float) -> float:
+        step = self.step
         total = sum(
-            point.weight * exp(-(((place - point.place) / self.step) ** 2) / 2)
-            for point in self.before
+            [weight * exp(-(((place - start) / step) ** 2) / 2) for start, weight in self.before]
         )
-        return total / (self.step * sqrt(2 * pi))
+        return total / (step * sqrt(2 * pi))
 
 
 def spent(budget: float, information: float) -> float:
@@ -116,16 +115,29 @@ def nominal_levels(
     do not rise to 1, and for a budget outside (0, 1).
     """
     _check(information, budget)
+    return tuple(islice(_levels(information, budget, sides), len(information)))
+
+
+def nominal_level(
+    information: tuple[float, ...], budget: float, look: int, *, sides: Sides
+) -> float:
+    """Return the level of the *look* of this number, from 1: that of :func:`nominal_levels`, without
+    the levels after it. Raises UsageError as it does.
+    """
+    _check(information, budget)
+    return tuple(islice(_levels(information, budget, sides), look))[-1]
+
+
+def _levels(information: tuple[float, ...], budget: float, sides: Sides) -> Iterator[float]:
+    """Yield the level of each look; the path goes on to the next look once its level is asked for."""
     path: tuple[_Point, ...] = (_Point(0.0, 1.0),)
     before = 0.0
-    levels = []
     for share in information:
         look = _Stage(path, step=sqrt(share - before), scale=sqrt(share), sides=sides)
         boundary = look.boundary(spent(budget, share) - spent(budget, before))
-        levels.append(sides * _tail(boundary))
+        yield sides * _tail(boundary)
         path = look.continued(boundary)
         before = share
-    return tuple(levels)
 
 
 def _check(information: Sequence[float], budget: float) -> None:
