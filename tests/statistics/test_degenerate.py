@@ -282,6 +282,29 @@ def test_a_table_beyond_all_that_are_drawn_has_a_p_of_its_own() -> None:
     assert _permuted(constant, 1.0, seed=1) == 1 / 10_000
 
 
+def test_no_more_tables_are_drawn_of_what_is_clearly_chance() -> None:
+    """A block that the first tables leave no doubt about has its p of them; a rarer one has the p of
+    all.
+    """
+    chance = np.array([[8.0, 2, 1], [3.0, 4, 4]])
+    rare = np.array([[14.0, 17, 13, 12], [26.0, 3, 12, 24]])
+    for table, alike in ((chance, False), (rare, True)):
+        chi2, _ = chi_square(table[None])
+        p = _permuted(table, float(chi2[0]), seed=1)
+        of_first = _permuted(table, float(chi2[0]), seed=1, first=999)
+        assert (p == of_first) is alike
+        assert of_first == pytest.approx(p, abs=0.03)
+    chi2, _ = chi_square(chance[None])
+    assert _permuted(chance, float(chi2[0]), seed=1, first=999) * 1000 % 1 == pytest.approx(0)
+
+
+def test_labels_that_a_block_lacks_change_nothing() -> None:
+    table = np.array([[8.0, 2, 1], [3.0, 4, 4]])
+    wider = np.insert(table, [0, 1, 3], 0.0, axis=1)
+    assert wider.shape == (2, 6)
+    assert _permuted(wider, 4.0, seed=1) == _permuted(table, 4.0, seed=1)
+
+
 @pytest.mark.parametrize(
     ("columns", "first"),
     [

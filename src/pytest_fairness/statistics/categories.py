@@ -25,6 +25,9 @@ from pytest_fairness.statistics.proportions import FEW
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999
+#: Drawn first of a block by itself: where so large a share of them lies beyond, no more are drawn.
+_FIRST_PERMUTATIONS = 999
+_CLEARLY_CHANCE = 0.1
 #: A tail that was fitted is taken to be so many times as heavy.
 _CAUTION = 10.0
 
@@ -130,7 +133,14 @@ class _Compared(NamedTuple):
 
 
 def _compare(
-    by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, seed: int
+    by_cluster: Floats,
+    group: Ints,
+    counts: Floats,
+    i: Ints,
+    j: Ints,
+    seed: int,
+    *,
+    first: int = PERMUTATIONS,
 ) -> _Compared:
     tables = np.stack([counts[i], counts[j]], axis=1)
     chi2, used = chi_square(tables)
@@ -142,7 +152,7 @@ def _compare(
     expected = tables.sum(axis=2).min(axis=1) * least / np.maximum(tables.sum(axis=(1, 2)), 1.0)
     poor = (expected < FEW) & (df > 0)
     for at in np.flatnonzero(poor).tolist():
-        p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at)
+        p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at, first=first)
     k = sums(group, None, len(counts))
     inflation = clustering(by_cluster, group, counts, i, j, used)
     p = fdtrc(freedom, np.maximum(df * (k[i] + k[j] - 2), 1.0), chi2 / (inflation * freedom))
@@ -163,7 +173,13 @@ def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Str
             i = pairs.first[place]
             j = pairs.second[place]
             comparison = _compare(
-                by_cell[here], layout.cell_group[here], by_group, i, j, seed + block
+                by_cell[here],
+                layout.cell_group[here],
+                by_group,
+                i,
+                j,
+                seed + block,
+                first=_FIRST_PERMUTATIONS,
             )
             unknown = np.full((place.size, 1), np.nan)
             strata.append(
@@ -213,21 +229,28 @@ def d_of_v(v: Floats) -> Floats:
     return np.where(rest > 1e-15, 2 * v / np.sqrt(np.where(rest > 1e-15, rest, 1.0)), np.inf)
 
 
-def _permuted(table: Floats, seen: float, seed: int) -> float:
+def _permuted(table: Floats, seen: float, seed: int, *, first: int = PERMUTATIONS) -> float:
     """Share of tables with the same margins whose chi-square is at least as large, the one seen
-    included; beyond all that are drawn, by the tail that they have.
+    included; beyond all that are drawn, by the tail that they have. Of the *first* alone, where
+    they leave no doubt that it is chance.
 
     For a 2×C table the other row follows from the first, which is a multivariate hypergeometric
-    draw.
+    draw. Empty columns, as of labels that another block has, are not drawn: they add nothing.
     """
     columns = table.sum(axis=0)
+    columns = columns[columns > 0]
     rng = np.random.default_rng(seed)
-    first = rng.multivariate_hypergeometric(
-        columns.astype(np.int64), int(table[0].sum()), size=PERMUTATIONS, method="marginals"
-    ).astype(np.float64)
-    drawn, _ = chi_square(np.stack([first, columns - first], axis=1))
-    beyond = int(np.sum(drawn >= seen * (1 - 1e-9)))
-    share = (1 + beyond) / (1 + PERMUTATIONS)
+    drawn = np.empty(0)
+    for size in (first, PERMUTATIONS - first):
+        row = rng.multivariate_hypergeometric(
+            columns.astype(np.int64), int(table[0].sum()), size=size, method="marginals"
+        ).astype(np.float64)
+        further, _ = chi_square(np.stack([row, columns - row], axis=1))
+        drawn = np.concatenate([drawn, further])
+        beyond = int(np.sum(drawn >= seen * (1 - 1e-9)))
+        share = (1 + beyond) / (1 + drawn.size)
+        if share >= _CLEARLY_CHANCE:
+            return share
     if beyond:
         return share
     return min(share, _CAUTION * _tail(drawn, seen))
