@@ -465,7 +465,7 @@ class _Phrases:
             return True
         if not term.subject:
             return False
-        if sightings.begins(_SERVED, end + 1) or read.is_name(start, end):
+        if (_SERVED, end + 1) in sightings.beginnings or read.is_name(start, end):
             return True
         if read.opens_sentence(start):
             return False
@@ -483,13 +483,9 @@ class _Phrases:
     def _is_between(self, use: _Use, start: int, end: int, sightings: _Sightings) -> bool:
         """Return whether what a match has to stand between stands around it."""
         term = self._term(use)
-        if term.after and not any(
-            sightings.ends(around, start - 1) for around in _uses_of("after", term.after, use)
-        ):
-            return False
-        return not term.before or any(
-            sightings.begins(around, end + 1) for around in _uses_of("before", term.before, use)
-        )
+        behind = sightings.touches("after", term.after, use, start - 1, sightings.endings)
+        ahead = sightings.touches("before", term.before, use, end + 1, sightings.beginnings)
+        return behind and ahead
 
     def _spaced_out(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
         """Yield matches in words whose letters are spaced out."""
@@ -563,15 +559,17 @@ class _Sightings:
         """Return whether what stands at *start* belongs to somebody whom nobody decides on: the
         writer, or a relative. It is no reason for anything where nothing is refused.
         """
-        return self.ends(_OTHERS_OWN, start - 1) and not self.holds(_REFUSING, sentence)
+        return (_OTHERS_OWN, start - 1) in self.endings and not self.holds(_REFUSING, sentence)
 
-    def begins(self, use: _Use, place: int) -> bool:
-        """Return whether a phrase so used begins at *place*."""
-        return (use, place) in self.beginnings
-
-    def ends(self, use: _Use, place: int) -> bool:
-        """Return whether a phrase so used ends at *place*."""
-        return (use, place) in self.endings
+    @staticmethod
+    def touches(
+        kind: str, phrases: Collection[str], use: _Use, place: int, places: set[tuple[_Use, int]]
+    ) -> bool:
+        """Return whether one of *phrases*, which the term of *use* has as *kind*, is at *place*, or
+        there are none.
+        """
+        uses = _uses_of(kind, phrases, use)
+        return not phrases or not places.isdisjoint(zip(uses, repeat(place)))
 
     def holds(self, use: _Use, sentence: int) -> bool:
         """Return whether a phrase so used stands in *sentence*."""
