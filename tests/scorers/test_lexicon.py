@@ -142,7 +142,7 @@ def test_of_overlapping_matches_the_worst_stands() -> None:
 
 def test_each_term_can_be_found_and_says_what_to_do() -> None:
     """A form of each term is found in a sentence with each of its neighbours, by some neighbour at
-    least.
+    least, between the first of what it has to stand between.
     """
     lexicon = shipped_lexicon()
     unheard = []
@@ -150,13 +150,58 @@ def test_each_term_can_be_found_and_says_what_to_do() -> None:
         for term in terms.values():
             near = [phrase for phrase in term.near if not phrase.startswith("@")] or [""]
             near += ["you"] * ("@person" in term.near)
+            after, before = first_form(term.after), first_form(term.before)
             for form in (forms_of(phrase)[0] for phrase in term.match):
-                texts = (f"{form} , {forms_of(one)[0] if one else ''}" for one in near)
+                texts = (f"{after} {form} {before} , {first_form((one,))}" for one in near)
                 if not any(
                     one.category == category for text in texts for one in lexicon.warnings(text)
                 ):
                     unheard.append((category, term.name, form))
     assert unheard == []
+
+
+def first_form(phrases: tuple[str, ...]) -> str:
+    """Return a form of the first of *phrases*, empty where there is none."""
+    return forms_of(phrases[0])[0] if phrases and phrases[0] else ""
+
+
+def test_a_term_counts_only_between_what_it_has_to_stand_between(tmp_path: Path) -> None:
+    lexicon = project(
+        tmp_path,
+        "age",
+        "own:\n  match: ['[red|blue] table']\n  severity: low\n  after: ['by the [|big ]']\n"
+        "  before: ['now']\n  suggestion: x\n  source: y\n",
+    )
+    sentences = (
+        "It is by the red table now.",
+        "By the big blue table, now.",
+        "It is by the red table.",
+        "Red table now.",
+        "By the old red table now.",
+        "By the red table just now.",
+    )
+    assert [len(lexicon.warnings(sentence)) for sentence in sentences] == [1, 1, 0, 0, 0, 0]
+
+
+def test_words_around_a_term_have_exceptions_too(tmp_path: Path) -> None:
+    (tmp_path / "lexicon").mkdir()
+    (tmp_path / "lexicon" / "context.yaml").write_text(
+        "own:\n  match: ['like']\n  unless: ['would like']\n  source: x\n"
+        "wrong:\n  match: ['gone']\n  unless: ['gone']\n  source: x\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(UsageError, match="never counts"):
+        Lexicon.load(tmp_path)
+    (tmp_path / "lexicon" / "context.yaml").write_text(
+        "own:\n  match: ['like']\n  unless: ['would like']\n  source: x\n", encoding="utf-8"
+    )
+    lexicon = project(
+        tmp_path,
+        "age",
+        "own:\n  match: [table]\n  severity: low\n  near: ['@own']\n  suggestion: x\n  source: y\n",
+    )
+    assert len(lexicon.warnings("We like the table.")) == 1
+    assert lexicon.warnings("We would like the table.") == ()
 
 
 def test_a_project_adds_removes_and_regrades_terms(tmp_path: Path) -> None:
@@ -236,6 +281,12 @@ def test_a_long_text_of_anything_is_read() -> None:
         "Dear Christian",
         "The Youth Marketing Manager position is filled.",
         "Miriam worked for Jewish Vocational Services, with deaf students.",
+        "You quote Young (2011) and Young et al.",
+        "The slides for Young & Partners are ready for you.",
+        "We asked the Sikh Federation about you.",
+        'Thank you for your paper, "Ageing bridges and the cost of delay".',
+        "To: becky young / na / enron @ enron, for you",
+        "You wrote to young@example.com.",
     ],
 )
 def test_names_and_whom_one_works_for_are_low(text: str) -> None:
@@ -252,6 +303,7 @@ def test_names_and_whom_one_works_for_are_low(text: str) -> None:
         "You are deaf, and we serve students.",
         "Muslim, with the scarf.",
         "We want a Young Candidate.",
+        "You are a Muslim, Mr Khan.",
     ],
 )
 def test_a_word_on_the_person_is_no_aside(text: str) -> None:

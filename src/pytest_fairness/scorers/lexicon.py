@@ -55,8 +55,9 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """One term of a category. ``match``: phrases, where ``[a|b|]`` stands for a, b or nothing.
 
     A match counts only where one of ``near`` stands in the same sentence, if there are any, and
-    none of ``not_near``; it does not count within a phrase of ``unless``. ``@name`` in these lists
-    stands for a list of ``context.yaml``. Where ``subject`` is given, the severity holds only in a
+    none of ``not_near``, directly behind one of ``after`` and before one of ``before``; it does not
+    count within a phrase of ``unless``. ``@name`` in these lists stands for a list of
+    ``context.yaml``. Where ``subject`` is given, the severity holds only in a
     sentence that opens with the match or has one of these phrases, and not for a name or before a
     noun of ``@served`` ("deaf students"); elsewhere it is low. ``naming``: the term names a group,
     a condition or a relation and says nothing of it, so that in a whole letter it is low as well
@@ -76,25 +77,31 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     gender: Literal["", "female", "male"] = ""
     near: tuple[Text, ...] = ()
     not_near: tuple[Text, ...] = ()
+    after: tuple[Text, ...] = ()
+    before: tuple[Text, ...] = ()
     unless: tuple[Text, ...] = ()
     subject: tuple[Text, ...] = ()
     naming: bool = False
 
     def __post_init__(self) -> None:
-        counting = _forms_of_all(self.match)
-        _forms_of_all((*self.near, *self.not_near, *self.subject))
-        silent = set(_forms_of_all(self.unless)).intersection(counting)
-        if silent:
-            form = min(silent, key=counting.index)
-            raise InvalidEntry(
-                f"{form!r} is a phrase of match and of unless, so that it never counts"
-            )
+        _check_unless(self.match, self.unless)
+        _forms_of_all(self._around)
 
     def check_lists(self, lists: Collection[str]) -> None:
         """Raise InvalidEntry for an ``@name`` that is none of *lists*."""
-        for use in _lists_in((*self.near, *self.not_near, *self.unless, *self.subject)):
+        for use in _lists_in((*self._around, *self.unless)):
             if use.kind[1:] not in lists:
                 raise InvalidEntry(f"{self.name}: {_CONTEXT} has no list {use.kind!r}")
+
+    @property
+    def _around(self) -> tuple[Text, ...]:
+        """The phrases and lists that a match is held against."""
+        return (*self.near, *self.not_near, *self.after, *self.before, *self.subject)
+
+    @property
+    def counts_alone(self) -> bool:
+        """Return whether a match counts whatever it stands near."""
+        return not (self.near or self.after or self.before)
 
     @property
     def names_only(self) -> bool:
@@ -112,12 +119,17 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class ContextList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Phrases that several terms name as ``@name``; those of ``quiet`` silence the whole sentence
-    they stand in, unless one of ``loud`` stands there too.
+    they stand in, unless one of ``loud`` stands there too. A match does not count within a phrase
+    of ``unless``. Raises InvalidEntry for a phrase of too many forms.
     """
 
     name: str
     match: tuple[Text, ...]
     source: Text
+    unless: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_unless(self.match, self.unless)
 
 
 class AcceptedWarning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -356,6 +368,15 @@ def _forms_of_all(phrases: Iterable[str]) -> list[str]:
     return forms
 
 
+def _check_unless(match: Iterable[str], unless: Iterable[str]) -> None:
+    """Raise InvalidEntry for a phrase of *match* that *unless* has as well."""
+    counting = _forms_of_all(match)
+    silent = set(_forms_of_all(unless)).intersection(counting)
+    if silent:
+        form = min(silent, key=counting.index)
+        raise InvalidEntry(f"{form!r} is a phrase of match and of unless, so that it never counts")
+
+
 def _tokens(text: str) -> list[str]:
     """Return the words of *text* as the automaton reads them."""
     return list(map(plain_word, _WORD.findall(text.casefold())))
@@ -371,7 +392,8 @@ class _Use(NamedTuple):
     term: str = ""
 
 
-_QUIET, _LOUD, _SERVED = _Use("@quiet"), _Use("@loud"), _Use("@served")
+_QUIET, _LOUD = _Use("@quiet"), _Use("@loud")
+_SERVED, _OTHERS_OWN = _Use("@served"), _Use("@others_own")
 _READER, _JUDGING, _OFFER = _Use("@reader"), _Use("@judging"), _Use("@offer")
 _REFUSING = _Use("@refusing")
 #: Words of a text that is a whole letter: of a shorter one nobody knows what stood around it.
@@ -400,7 +422,7 @@ class _Phrases:
 
     def _matches_alone(self, use: _Use) -> bool:
         """Return whether a phrase so used counts whatever stands near it."""
-        return use.kind == "match" and not self._term(use).near
+        return use.kind == "match" and self._term(use).counts_alone
 
     def matches(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
         """Yield each match that counts."""
@@ -408,6 +430,8 @@ class _Phrases:
         for start, end, use in sightings.matches:
             counts = self._counts(use, read.sentence_at(start), sightings)
             if not counts or sightings.covers(use, start, end):
+                continue
+            if not self._is_between(use, start, end, sightings):
                 continue
             first, last = read.span(start, end)
             for warning in self._warning(use, gender, read.text, first, last):
@@ -425,7 +449,8 @@ class _Phrases:
         for last, (length, uses) in self._automaton.iter(read.plain):
             start = last - length + 2  # without the blanks on both sides
             for use in uses:
-                sightings.add(use, start, last, read)
+                sightings.add(use, start, last)
+        sightings.settle(read)
         return sightings
 
     def _is_aside(
@@ -434,11 +459,13 @@ class _Phrases:
         """Return whether a match is a name, or its sentence is not about the person."""
         term = self._term(use)
         sentence = read.sentence_at(start)
+        if term.names_only and sightings.is_others_own(start, sentence):
+            return True
         if term.naming and read.is_letter and not sightings.judges_reader(sentence):
             return True
         if not term.subject:
             return False
-        if end + 1 in sightings.served or read.is_name(start, end):
+        if (_SERVED, end + 1) in sightings.beginnings or read.is_name(start, end):
             return True
         if read.opens_sentence(start):
             return False
@@ -452,6 +479,13 @@ class _Phrases:
         if term.near and not sightings.holds_any("near", term.near, use, sentence):
             return False
         return not sightings.holds_any("not_near", term.not_near, use, sentence)
+
+    def _is_between(self, use: _Use, start: int, end: int, sightings: _Sightings) -> bool:
+        """Return whether what a match has to stand between stands around it."""
+        term = self._term(use)
+        behind = sightings.touches("after", term.after, use, start - 1, sightings.endings)
+        ahead = sightings.touches("before", term.before, use, end + 1, sightings.beginnings)
+        return behind and ahead
 
     def _spaced_out(self, read: _ReadText, gender: str | None) -> Iterator[LexiconWarning]:
         """Yield matches in words whose letters are spaced out."""
@@ -496,19 +530,46 @@ class _Sightings:
     sentences: set[tuple[_Use, int]] = field(default_factory=set)
     #: Where the phrases of ``unless`` stand, in the order of their ends.
     unless: dict[_Use, list[tuple[int, int]]] = field(default_factory=dict)
-    #: Where the nouns of ``@served`` begin.
-    served: set[int] = field(default_factory=set)
+    #: What begins where, and what ends where, of these.
+    beginnings: set[tuple[_Use, int]] = field(default_factory=set)
+    endings: set[tuple[_Use, int]] = field(default_factory=set)
+    #: Where other phrases stand, until it is known which of them count.
+    around: list[tuple[int, int, _Use]] = field(default_factory=list)
 
-    def add(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
+    def add(self, use: _Use, start: int, end: int) -> None:
         """Note that a phrase so used stands from *start* to *end*."""
         if use.kind == "match":
             self.matches.append((start, end, use))
         elif use.kind == "unless":
             self.unless.setdefault(use, []).append((start, end))
         else:
-            if use == _SERVED:
-                self.served.add(start)
+            self.around.append((start, end, use))
+
+    def settle(self, read: _ReadText) -> None:
+        """Note in which sentence stands what is no match: all phrases have been added."""
+        for start, end, use in self.around:
+            if self.covers(_Use("", term=use.kind), start, end):
+                continue
+            self.beginnings.add((use, start))
+            self.endings.add((use, end))
             self.sentences.add((use, read.sentence_at(start)))
+        self.around.clear()
+
+    def is_others_own(self, start: int, sentence: int) -> bool:
+        """Return whether what stands at *start* belongs to somebody whom nobody decides on: the
+        writer, or a relative. It is no reason for anything where nothing is refused.
+        """
+        return (_OTHERS_OWN, start - 1) in self.endings and not self.holds(_REFUSING, sentence)
+
+    @staticmethod
+    def touches(
+        kind: str, phrases: Collection[str], use: _Use, place: int, places: set[tuple[_Use, int]]
+    ) -> bool:
+        """Return whether one of *phrases*, which the term of *use* has as *kind*, is at *place*, or
+        there are none.
+        """
+        uses = _uses_of(kind, phrases, use)
+        return not phrases or not places.isdisjoint(zip(uses, repeat(place)))
 
     def holds(self, use: _Use, sentence: int) -> bool:
         """Return whether a phrase so used stands in *sentence*."""
@@ -530,7 +591,7 @@ class _Sightings:
 
     def holds_any(self, kind: str, phrases: Iterable[str], use: _Use, sentence: int) -> bool:
         """Return whether one of *phrases*, which the term of *use* has as *kind*, stands there."""
-        uses = (use._replace(kind=kind), *_lists_in(phrases))
+        uses = _uses_of(kind, phrases, use)
         return not self.sentences.isdisjoint(zip(uses, repeat(sentence)))
 
     def covers(self, use: _Use, start: int, end: int) -> bool:
@@ -553,7 +614,7 @@ def _uses(lexicon: Lexicon) -> dict[str, list[_Use]]:
 
 
 #: The fields of a term that list phrases.
-_KINDS_OF_PHRASES = ("match", "near", "not_near", "unless", "subject")
+_KINDS_OF_PHRASES = ("match", "near", "not_near", "after", "before", "unless", "subject")
 
 
 def _used_phrases(lexicon: Lexicon) -> Iterator[tuple[Sequence[str], _Use]]:
@@ -562,11 +623,17 @@ def _used_phrases(lexicon: Lexicon) -> Iterator[tuple[Sequence[str], _Use]]:
     """
     for name, context in lexicon.context.items():
         yield context.match, _Use(f"@{name}")
+        yield context.unless, _Use("unless", term=f"@{name}")
     for category, term in lexicon.all_terms():
         if term.severity == "off":
             continue
         for kind in _KINDS_OF_PHRASES:
             yield getattr(term, kind), _Use(kind, category, term.name)
+
+
+def _uses_of(kind: str, phrases: Iterable[str], use: _Use) -> tuple[_Use, ...]:
+    """Return what *phrases*, which the term of *use* has as *kind*, are used for."""
+    return (use._replace(kind=kind), *_lists_in(phrases))
 
 
 def _lists_in(phrases: Iterable[str]) -> Iterator[_Use]:
@@ -593,6 +660,22 @@ _CAPITALISED = re.compile(r"[A-Z][a-z]+")
 _BEFORE_A_NAME = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Miss|Dr|Sir|Dear|Hi|Hello)\.?|\b[A-Z]\.|"
     r"(?:^|[^.!?\s])[ ,][A-Z][a-z]+|\n[A-Z][a-z]+| &|[A-Z][a-z]+-)[ ]?\Z"
+)
+#: A year, a form of company or a co-author behind a name: "Young (2011)", "Young & Partners".
+_AFTER_A_NAME = re.compile(
+    r"(?:['\u2019]s)?,? ?(?:\((?:1[89]|20)\d\d|et al\b|& [A-Z]|and (?:Partners|Sons|Co)\b|"
+    r"(?:Ltd|LLP|LLC|Inc|Plc|PLC|Limited|Solicitors|Partners|Associates)\b)"
+)
+#: More capitals, but not behind an article that a kind has: "the Sikh Federation", "the Young Vic".
+_REST_OF_A_NAME = re.compile(r" [A-Z][a-z]+")
+_ARTICLE = re.compile(r"\b[Aa]n? \Z")
+#: What is left of an address: "young@enron.com", "Becky Young/NA/Enron@ENRON".
+_REST_OF_AN_ADDRESS = re.compile(r"[\w.]{0,30}(?: ?/ ?[\w-]{1,20}){0,4} ?@")
+#: The start of a quoted title: 'your paper, "Ageing bridges and the cost of delay"'.
+_BEFORE_A_TITLE = re.compile(
+    r"\b(?:paper|article|book|chapter|essay|report|talk|lecture|course|session|workshop|exhibition|"
+    r"film|play|novel|song|poem|thesis|dissertation|manuscript|study|proposal|module|series|titled|"
+    r"entitled|called)s?,? ?[\"\u201c'\u2018](?:[\w\u2019'-]+ ){0,8}\Z"
 )
 #: Letters of a phrase that is looked for in words spaced out.
 _FEWEST_SPACED = 7
@@ -736,9 +819,19 @@ class _ReadText:
         a name: capitalised behind a title, a greeting or another such word of the line.
         """
         begin, stop = self._shown_span(start, end)
+        before = self._shown[max(0, begin - _LONGEST_WORD) : begin]
+        after = self._shown[stop : stop + _LONGEST_WORD]
+        if _REST_OF_AN_ADDRESS.match(after):
+            return True
         if not _CAPITALISED.fullmatch(self._shown[begin:stop]):
             return False
-        return _BEFORE_A_NAME.search(self._shown[max(0, begin - _LONGEST_WORD) : begin]) is not None
+        if _BEFORE_A_NAME.search(before) or _AFTER_A_NAME.match(after):
+            return True
+        if _BEFORE_A_TITLE.search(before):
+            return True
+        if self.opens_sentence(start) or _ARTICLE.search(before):
+            return False
+        return _REST_OF_A_NAME.match(after) is not None
 
     def _place(self, shown: int) -> int:
         """Return where in the text stands what is at *shown* of it without invisible signs."""
