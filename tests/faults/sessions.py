@@ -22,18 +22,23 @@ from .conftest import Project
 from .oracles import Case
 
 ROOT = Path(__file__).parents[2]
-#: With a plugin of these tests, or filters of warnings, a session is more than forked: it imports
-#: by itself.
-_OF_ITS_OWN = frozenset({"-p", "-W"})
 
 
 class Background:
     """A session of *project* with *arguments*, begun in a process group of its own, as a terminal
-    would begin it.
+    would begin it; one that does not *lead* a group has workers that are forked, too.
+
+    A *fresh* one, or one that *more* is given for its process, imports by itself.
     """
 
     def __init__(
-        self, project: Project, *arguments: str, env: Mapping[str, str] | None = None, **more: Any
+        self,
+        project: Project,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        leads: bool = True,
+        fresh: bool = False,
+        **more: Any,
     ) -> None:
         self.project = project
         self._started = time.monotonic()
@@ -41,18 +46,21 @@ class Background:
             () if any(argument.startswith("-n") for argument in arguments) else ("-p", "no:xdist")
         )
         command = ["-p", "no:cacheprovider", *mode, *arguments]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            **(env or {}),
+        }
         self.process: subprocess.Popen[bytes] | Session
-        if env is None and not more and not _OF_ITS_OWN.intersection(arguments):
-            self.process = Session(project.path, *command, merged=True, leads=True)
+        if not fresh and not more:
+            self.process = Session(
+                project.path, *command, environment=environment, merged=True, leads=leads
+            )
             return
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *command],
             cwd=project.path,
-            env={
-                **os.environ,
-                "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
-                **(env or {}),
-            },
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -93,6 +101,7 @@ class Background:
         """Leave no process behind."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
 
     def end(self, *, deadline: float = 30.0, **about: Any) -> Case:
         """Wait for the end; what came of it."""

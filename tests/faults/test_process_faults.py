@@ -203,9 +203,8 @@ def test_f24_f57_a_worker_dies_in_the_middle_of_asking(project: Project, option:
     controller seals the log of the dead."""
     project.write(SUITE, concurrency=4)
     env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
-    case = Background(project, "-n2", option, "-p", "tests.support.killing", env=env).end(
-        deadline=60
-    )
+    killing = ("-p", "tests.support.killing")
+    case = Background(project, "-n2", option, *killing, env=env, leads=False).end(deadline=60)
     assert case.code == 1, case.output
     assert "crashed while running" in case.output
     check_after_a_death(case, among=4)
@@ -288,9 +287,8 @@ def test_f26_torn_replies_under_workers(project: Project) -> None:
     session is red."""
     project.write(SAYING.replace("[TORN]", f'["{TORN}"]'), route="direct")
     project.server.always = Fault(body=message("so \ud800 torn, \x1b[2J cleared"))
-    case = Background(project, "-n2", "-k", "not tone", "-rA", "--junitxml=junit.xml").end(
-        deadline=60
-    )
+    options = ("-n2", "-k", "not tone", "-rA", "--junitxml=junit.xml")
+    case = Background(project, *options, leads=False).end(deadline=60)
     assert case.code == 1, case.output
     assert "5 failed" in case.output
     for name in ("message", "log_record", "property", "warning", "id"):
@@ -364,7 +362,7 @@ def test_f27_strict_filters_and_other_loops(
         suite, passed = LOOPS.format(mark="", sleep="asyncio.sleep"), 4
         options = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
     project.write(suite)
-    case = Background(project, "-W", "error", *options).end()
+    case = Background(project, "-W", "error", *options, fresh=True).end()
     assert case.code == 0, case.output
     assert f"{passed} passed" in case.output
     assert "warning" not in case.output.lower()

@@ -12,9 +12,7 @@ import contextlib
 import json
 import os
 import re
-import resource
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -56,9 +54,12 @@ def log_of(run: Path) -> Path:
 # ---------------------------------------------------------------- F30: a disk that is full
 
 
-def _limit_files() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (320_000, 320_000))
+LIMITED = """
+import resource, signal
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (320_000, resource.RLIM_INFINITY))
+"""
 
 
 def test_f30_the_disk_fills_while_asking(project: Project) -> None:
@@ -67,7 +68,9 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     and no more."""
     project.write()
     project.server.latency = 0.05
-    full = Background(project, preexec_fn=_limit_files).end()
+    project.path.joinpath("conftest.py").write_text(LIMITED)
+    full = Background(project).end()
+    project.path.joinpath("conftest.py").unlink()
     assert full.code == 1, full.output
     assert "cannot be written" in full.output
     assert "the disk or a quota is full" in words(full)
@@ -418,7 +421,7 @@ def test_f38_other_locales(project: Project) -> None:
     project.write(SPOKEN)
     ordinary = project.run().run
     assert ordinary is not None
-    case = Background(project, env={**PLAIN, "PYTHONIOENCODING": "cp1252"}).end()
+    case = Background(project, env={**PLAIN, "PYTHONIOENCODING": "cp1252"}, fresh=True).end()
     assert case.code == 0, case.output
     case = project.case(ledger=project.server.requests[TRIALS:], output=case.output, code=0)
     check(case)
@@ -496,7 +499,7 @@ def test_f56_the_run_goes_while_it_asks(project: Project) -> None:
     """No more than was under way is sent; the end is shown as such."""
     project.write(SUITE.replace("repetitions=1", "repetitions=20"))
     project.server.latency = 0.05
-    session = Background(project, "-n2")
+    session = Background(project, "-n2", leads=False)
     session.until_received(30)
     run = newest_run(project.path)
     assert run is not None
@@ -551,7 +554,7 @@ def test_f70_what_sqlite_has_not_yet_moved_is_lost_after_the_last_test(project: 
         # Without progress the controller has not looked at the log before: a worker says it.
         quiet = ("-n2", "--dist=loadfile", "-o", "fairness_progress=off")
         for options in ((), ("-n2", "--dist=loadfile"), quiet):
-            code, output = _ended(Background(project, *options))
+            code, output = _ended(Background(project, *options, leads=False))
             assert code == pytest.ExitCode.INTERNAL_ERROR, output
             assert f"run.sqlite3-wal was {how} while this session wrote to it" in output
             assert "Traceback" not in output

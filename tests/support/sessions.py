@@ -416,6 +416,10 @@ def _become(folder: str, environment: dict[str, str], streams: list[int]) -> Non
     os.environ.clear()
     os.environ.update(environment)
     sys.path[0] = folder
+    given = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [entry for entry in given if entry and entry not in sys.path]
+    # A copy made as xdist was imported, which workers begin with.
+    sys.modules["xdist.plugin"]._sys_path[:] = sys.path
 
 
 if __name__ == "__main__":

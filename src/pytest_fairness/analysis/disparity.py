@@ -515,7 +515,7 @@ class _Grouping:
 
         def imputed(at: int, high: bool, alike: bool) -> PairTable:
             two = rows.imputed(table, at, high, at_random=alike)
-            return Readers.of(two).corrected(two.measure()).pairs
+            return Readers.of(two).corrected(two.measure(by_block=False)).pairs
 
         outcome_member = Member(
             name=reading.name,
@@ -650,6 +650,7 @@ def _with_refusals(
         categories=categories,
         seed=rows.seed,
         confidence=rows.confidence,
+        by_block=False,
     ).pairs
     answered = judged.member.table.p_value
     ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)

@@ -261,7 +261,7 @@ class _MarginGroups:
 
         def imputed(at: int, high: bool, alike: bool) -> PairTable:
             two = rows.imputed(table, at, high, at_random=alike)
-            return margins.compared(Readers.of(two), two.measure())
+            return margins.compared(Readers.of(two), two.measure(by_block=False))
 
         outcome_member = Member(
             name=reading.name,

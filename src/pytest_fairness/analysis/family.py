@@ -122,6 +122,7 @@ def missing_answers(
             everyone,
             OutcomeKind.REFUSAL,
             confidence=confidence,
+            by_block=False,
         ),
         NO_ANSWER,
         by,

@@ -419,7 +419,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
     places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
     last = replace(design, group=Coded(places[design.group.codes], ordered))
     rows = replace(own_order, design=last)
-    metric = rows.measure()
+    metric = rows.measure(by_block=False)
     reported = np.zeros(0, dtype=np.intp)
     if reference is not None:
         reported = np.flatnonzero(metric.pairs.second == len(labels) - 1)
@@ -430,7 +430,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
 
     def imputed(at: int, high: bool, alike: bool) -> PairTable:
         two = Readers.of(rows.imputed(table, at, high, at_random=alike))
-        of_two = two.corrected(two.rows.measure())
+        of_two = two.corrected(two.rows.measure(by_block=False))
         return _compared(two, of_two, np.zeros(1, dtype=np.intp), in_strata=asked.in_strata)
 
     ratio_rule = _RatioRule(favourable, n, asked.practical, asked.bare)

@@ -38,7 +38,12 @@ def first_refusals(frame: pd.DataFrame, design: Membership, confidence: float) -
     if not bool((refused & ~design.refused).any()):
         return None
     return measure(
-        design, refused.astype(float), answered, OutcomeKind.REFUSAL, confidence=confidence
+        design,
+        refused.astype(float),
+        answered,
+        OutcomeKind.REFUSAL,
+        confidence=confidence,
+        by_block=False,
     )
 
 

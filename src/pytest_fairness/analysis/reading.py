@@ -250,8 +250,8 @@ class ScoredRows:
         of_reading = {"outcome": reading.name, "kind": reading.values.kind, "unit": reading.unit}
         return {**of_reading, "cluster": design.cluster_name, "block": design.block_name}
 
-    def measure(self) -> Metric:
-        """The outcome compared between all pairs of groups."""
+    def measure(self, *, by_block: bool = True) -> Metric:
+        """The outcome compared between all pairs of groups, *by_block* each block by itself too."""
         values = self.reading.values
         return measure(
             self.design,
@@ -261,6 +261,7 @@ class ScoredRows:
             categories=len(values.categories),
             seed=self.seed,
             confidence=self.confidence,
+            by_block=by_block,
         )
 
     def imputed(
@@ -347,6 +348,7 @@ class ScoredRows:
             ~design.undetermined,
             OutcomeKind.REFUSAL,
             confidence=self.confidence,
+            by_block=False,
         )
 
     def unanswered(self, table: PairTable) -> tuple[Ints, Ints]:

@@ -365,7 +365,10 @@ class Removals:
         """The sum of *strata* (S) over each comparison without each unit (M), which leaves *left*
         of them (R).
         """
-        whole = self.cells.strata_by_comparison(strata)
+        return self.less(self.cells.strata_by_comparison(strata), strata, left)
+
+    def less(self, whole: Floats, strata: Floats, left: Floats) -> Floats:
+        """Return what :meth:`without` does, given the sums of the *strata* over each comparison (Q)."""
         return whole[self.cells.unit_comparison] + self.total(left - strata[self.stratum])
 
     def kept(self, values: Floats) -> Floats:

@@ -106,9 +106,11 @@ def measure(
     categories: int = 0,
     seed: int = 0,
     confidence: float = CONFIDENCE,
+    by_block: bool = True,
 ) -> Metric:
     """Compare the pairs of groups of the design on *values* (one a row) over the rows that are
-    *used*, with intervals of *confidence*.
+    *used*, with intervals of *confidence*; *by_block* each block by itself too, and the shift of
+    scores, which no verdict on a pair reads.
     """
     labels = design.group.labels
     groups = len(labels)
@@ -156,6 +158,7 @@ def measure(
         categories=categories,
         seed=seed,
         confidence=confidence,
+        by_block=by_block,
     )
     if inner.first.size:
         table = compare(rows, layout, parts=_recurring_parts(design, layout))
@@ -200,6 +203,7 @@ def _compare(
     categories: int,
     seed: int,
     confidence: float,
+    by_block: bool,
     parts: NameParts | None = None,
 ) -> PairTable:
     """Compare *pairs* of the groups of *layout*, which lays *rows* out."""
@@ -213,8 +217,8 @@ def _compare(
             layout.groups, layout.blocks, own_rows=True
         )
     if kind in RATES:
-        return compare_rates(layout, pairs, parts, confidence=confidence)
-    return compare_scores(layout, pairs, kind, parts, confidence=confidence)
+        return compare_rates(layout, pairs, parts, confidence=confidence, by_block=by_block)
+    return compare_scores(layout, pairs, kind, parts, confidence=confidence, by_block=by_block)
 
 
 def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:

@@ -396,9 +396,9 @@ def cumulative_odds(
         up = (n1 - f1) * f2 / total
         down = f1 * (n2 - f2) / total
         halves = _with_half(side_rows, pooled)
-        whole += cut * np.stack(
-            [cells.strata_by_comparison(up), cells.strata_by_comparison(down), *halves]
-        )
+        of_up = cells.strata_by_comparison(up)
+        of_down = cells.strata_by_comparison(down)
+        whole += cut * np.stack([of_up, of_down, *halves])
         variance, least = woolf_variance(np.concatenate([pooled, side_rows - pooled]))
         # A cut without anyone on one side of it is no cut.
         real = cut & (reached > 0.5) & (side_rows.sum(axis=0) - reached > 0.5)
@@ -407,10 +407,13 @@ def cumulative_odds(
 
         g1 = f1[at] - leaving.on(0, held)
         g2 = f2[at] - leaving.on(1, held)
-        stay = leaving.kept(held)
+        stay = np.stack([
+            leaving.less(whole_low, low, np.where(leaving.broken, 0.0, low_left))
+            for whole_low, low, low_left in zip(pooled, (f1, f2), (g1, g2), strict=True)
+        ])  # fmt: skip
         without += cut[here] * np.stack([
-            leaving.without(up, (left1 - g1) * g2 / left),
-            leaving.without(down, g1 * (left2 - g2) / left),
+            leaving.less(of_up, up, (left1 - g1) * g2 / left),
+            leaving.less(of_down, down, g1 * (left2 - g2) / left),
             *_with_half(rows_left, stay),
         ])  # fmt: skip
     log_odds = _log_odds(*whole)

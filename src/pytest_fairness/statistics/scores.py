@@ -71,12 +71,13 @@ def compare_scores(
     parts: NameParts | None = None,
     *,
     confidence: float = CONFIDENCE,
+    by_block: bool = True,
 ) -> PairTable:
     """Compare every pair of groups on a numeric, narrative or ordinal outcome: van Elteren and t on
     cluster means of aligned ranks.
 
     The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio
-    alone. Intervals are of *confidence*.
+    alone. Intervals are of *confidence*. *by_block*: each block by itself too, and the shift.
     """
     cells = pair_cells(layout, pairs)
     order = np.argsort(
@@ -129,7 +130,11 @@ def compare_scores(
         )
     )
     literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
-    shift, exact = hodges_lehmann(layout, pairs, order)
+    strata = None
+    shift = {}
+    if by_block:
+        strata = each_block(cells, lambda inner, kept: compare(inner, kept)[0], confidence)
+        shift = _shift(layout, pairs, order)
     row_test = "Wilcoxon rank-sum (van Elteren, one block)"
     if layout.blocks > 1:
         row_test = "van Elteren"
@@ -158,17 +163,26 @@ def compare_scores(
             "hedges_g": raw.g.value,
             "cliffs_delta": ranked.delta,
             "d_from_cliffs_delta": ranked.effect.value,
-            "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
+            **shift,
             "standardiser_sd": raw.sd,
             "standardiser_df": raw.df,
             **_unlike_spread(layout, pairs, moments),
             **literal,
         },
         omnibus=omnibus,
-        strata=each_block(cells, lambda inner, kept: compare(inner, kept)[0], confidence),
+        strata=strata,
     )
     inflation = 1 + (table.per_cluster - 1) * np.maximum(np.nan_to_num(table.icc), 0.0)
     return replace(table, figures={**table.figures, "design_effect": inflation})
+
+
+def _shift(layout: Layout, pairs: Pairs, order: Ints) -> dict[str, Floats]:
+    """Return the shift of Hodges and Lehmann of each pair, by the name that says how it was
+    found."""
+    shift, exact = hodges_lehmann(layout, pairs, order)
+    if exact:
+        return {"hodges_lehmann_shift": shift}
+    return {"hodges_lehmann_shift_from_quantiles": shift}
 
 
 def _without_zero(
@@ -319,9 +333,11 @@ def compare_rates(
     parts: NameParts | None = None,
     *,
     confidence: float = CONFIDENCE,
+    by_block: bool = True,
 ) -> PairTable:
     """Compare every pair of groups on a yes/no outcome (values 0 and 1): Cochran–Mantel–Haenszel, t
-    on cluster means of y − ȳ, and the odds ratio. The interval of its d is of *confidence*."""
+    on cluster means of y − ȳ, and the odds ratio. The interval of its d is of *confidence*.
+    *by_block*: each block by itself too."""
     cells = pair_cells(layout, pairs)
     yes_by_cell = layout.by_cell(layout.values) + layout.cell_size * layout.reference
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
@@ -361,6 +377,9 @@ def compare_rates(
     log_reach = reach(effect.error / LOGIT_TO_D, df, 0.95)
     with np.errstate(over="ignore"):
         odds, odds_low, odds_high = np.exp(log_odds + np.stack([0 * df, -log_reach, log_reach]))
+    strata = None
+    if by_block:
+        strata = each_block(cells, lambda inner, _: compare(inner)[0], confidence)
     row_test = "Mantel-Haenszel chi-square"
     if layout.blocks > 1:
         row_test = "Cochran-Mantel-Haenszel"
@@ -403,7 +422,7 @@ def compare_rates(
             "spec_effect": np.abs(log_odds_ratio(*of_all)) * LOGIT_TO_D,
         },
         omnibus=_omnibus_rates(total, n),
-        strata=each_block(cells, lambda inner, _: compare(inner)[0], confidence),
+        strata=strata,
     )
 
 
