@@ -341,9 +341,59 @@ def test_the_endpoint_reads_itself(project: Project) -> None:
     assert project.findings[0]["details"]["reader"]["endpoint"] == "decide_and_read", shown(result)
 
 
-def test_a_shard_reads_nothing(project: Project, reader: Reader) -> None:
-    """Shards ask; whoever judges the merged run reads, in a session that resumes it."""
-    write(project, reader)
+def shards(project: Project, *options: str) -> list[str]:
+    """Ask both shards with *options*; the folders of their runs."""
+    folders = []
     for shard in ("1/2", "2/2"):
-        project.run(f"--fairness-shard={shard}", "--fairness-looks=all", mode=MODES["plain"])
+        result = project.run(f"--fairness-shard={shard}", *options, mode=MODES["plain"])
+        result.assert_outcomes(skipped=1)
+        folders.append(str(project.last))
+    return folders
+
+
+def merged(project: Project, *folders: str) -> str:
+    """The id of the run that *folders* are merged into."""
+    assert cli.main(["merge", *folders, "--into", str(project.path / ".fairness" / "runs")]) == 0
+    return project.last.name
+
+
+def test_shards_read_what_they_were_answered(project: Project, reader: Reader) -> None:
+    """Shards of the first stage read nothing. Those that go on from the merged run ask their share
+    of the reading turns, each once; merged again, a replay judges as one machine does.
+    """
+    write(project, reader)
+    project.run().assert_outcomes(passed=1)
+    (alone,) = project.findings
+    of_one_machine = {request.body for request in reader.requests}
+    reader.requests.clear()
+    first = merged(project, *shards(project, "--fairness-looks=all"))
     assert reader.requests == []
+    result = project.run(f"--fairness-replay={first}", mode=MODES["plain"])
+    result.assert_outcomes(failed=1)
+    assert f"--fairness-shard=K/N --fairness-resume={first}" in shown(result)
+    folders = shards(project, f"--fairness-resume={first}", "--fairness-looks=all")
+    asked = [request.body for request in reader.requests]
+    assert len(asked) == len(set(asked))
+    assert set(asked) == of_one_machine
+    whole = merged(project, str(project.path / ".fairness" / "runs" / first), *folders)
+    for _ in range(2):
+        project.run(f"--fairness-replay={whole}").assert_outcomes(passed=1)
+        (finding,) = project.findings
+        assert finding["details"]["reader"] == alone["details"]["reader"]
+        assert finding["verdict"] == alone["verdict"]
+        assert finding["details"]["reader"]["replies"] == 160
+        assert cli.main(["verify", str(project.last)]) == 0
+    assert len(reader.requests) == len(asked)
+
+
+def test_shards_read_before_the_next_stage(project: Project, reader: Reader) -> None:
+    """A look is judged once its replies are read: shards ask, read, and ask what it still needs."""
+    write(project, reader)
+    first = merged(project, *shards(project))
+    folders = shards(project, f"--fairness-resume={first}")
+    turns = len(reader.requests)
+    assert turns
+    second = merged(project, str(project.path / ".fairness" / "runs" / first), *folders)
+    project.run(f"--fairness-replay={second}").assert_outcomes(passed=1)
+    assert project.findings[0]["details"]["reader"]["replies"] == 160
+    assert len(reader.requests) == turns

@@ -4,7 +4,8 @@ wrong case, quoted, doubled, missing, after a change of mind, in German, French 
 At first sight of the earliest author's texts 123 of the 197 that a design could ask for were read,
 36 unread and none wrong. Scales (``7/10``), a key in French or Spanish or said twice, an answer in
 angle brackets and the tokens that end a reply were added then, so that what is read since is no
-figure of fresh texts.
+figure of fresh texts. Of each of the other two one line was read wrongly at first sight, of 100: it
+stood in thoughts that never end.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def outcome(entry: dict[str, Any]) -> str:
     ("author", "counts"),
     [
         (EARLIER, {"right": 138, "none": 38, "unread": 21}),
-        (FIRST, {"right": 77, "none": 11, "unread": 11, "wrong": 1}),
-        (SECOND, {"right": 89, "none": 5, "unread": 5, "wrong": 1}),
+        (FIRST, {"right": 77, "none": 12, "unread": 11}),
+        (SECOND, {"right": 89, "none": 6, "unread": 5}),
     ],
 )
 def test_what_is_read_of_another_authors_lines(author: str, counts: dict[str, int]) -> None:
@@ -75,6 +76,9 @@ def test_what_is_read_of_another_authors_lines(author: str, counts: dict[str, in
         ("ANSWER: <one of 1, 2, 3, 4, 5>", range(1, 6), None),
         ("ANSWER: <1/2/3>", range(1, 6), None),
         ("ANSWER: 3<|end|>", range(1, 6), "3"),
+        ("<think>I think 3.\n\nANSWER: 3\n\nBut wait, let me check", range(1, 6), None),
+        ("ANSWER: 4\n<think>\nOr was it 3?\nANSWER: 3", range(1, 6), "4"),
+        ("<think>3?</think>\nIt wrote <think> first.\nANSWER: 4", range(1, 6), "4"),
     ],
 )
 def test_how_a_line_may_say_a_number(line: str, answers: range, expected: str | None) -> None:

@@ -35,7 +35,7 @@ class ItemContexts:
     ``in_file``: the justifications of the project's file. ``session_number``: the place of this
     session among those of the run. ``red``: what the assertion in a place of a test may spend on
     red about a fair system. ``ask`` gives what asks the system of a name for the reading turns of
-    an item.
+    an item, ``end_reading`` is called once they are asked.
     """
 
     run: RunContext
@@ -43,6 +43,7 @@ class ItemContexts:
     session_number: Callable[[], int]
     red: Callable[[int, float], float]
     ask: Callable[[pytest.Item], Ask]
+    end_reading: Callable[[], None]
 
     def of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """Return the context of *item*, whose assertions add to *findings*."""
@@ -92,6 +93,7 @@ class ItemContexts:
             seed=self.run.settings.seed,
             reading_turns=ReadingTurns(
                 ask=self.ask(item),
+                ends=self.end_reading,
                 reader=self.run.settings.reader,
                 seed=self.run.settings.seed,
                 personas=project_folder(self.run.root),

@@ -248,9 +248,9 @@ def _readings(
     settings: Settings, rows: Sequence[TestEstimate], reader: Endpoint | None
 ) -> Iterator[str]:
     """Yield what it may cost to have *reader* read all replies: nobody knows beforehand how many
-    the rules leave.
+    the rules leave. A shard of the first stage reads nothing.
     """
-    if reader is None:
+    if reader is None or (settings.shard and settings.merged is None):
         return
     trials = [row.new.most for row in rows]
     replies = [row.reply_tokens for row in rows]

@@ -48,10 +48,11 @@ Score: TypeAlias = "Meaning | Unread | Other"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingTurns:
     """Reads replies of a running test by the endpoint *reader*, which *ask* asks, unless a scorer
-    names another. *personas* is the project's folder of names.
+    names another, and *ends* with once all is asked. *personas* is the project's folder of names.
     """
 
     ask: Ask
+    ends: Callable[[], None]
     reader: str
     seed: int
     personas: Path | None
@@ -93,6 +94,7 @@ class ReadingTurns:
                 **_agreement(second.scores, scores),
             }
         facts["leaks"] = self._leaks(readers[0], replies, places)
+        self.ends()
         return ModelReadings(scores, facts)
 
     def _read(

@@ -383,7 +383,12 @@ class FairnessSession:
             session_number=lambda: self._number,
             red=self._red,
             ask=lambda item: lambda *given: self.trial_source.read(item, *given),
+            end_reading=self._end_reading,
         )
+
+    def _end_reading(self) -> None:
+        """Skip the running test on a shard where other shards read replies of it."""
+        self.trial_source.end_reading()
 
     @cached_property
     def _justifications(self) -> tuple[justifications.Justification, ...]:

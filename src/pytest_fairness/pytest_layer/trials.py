@@ -57,6 +57,7 @@ from pytest_fairness.runs.designs import (
     design_of,
 )
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import dollars
 from pytest_fairness.runs.records import trial_of, unchained
 from pytest_fairness.runs.replay import Replayer
@@ -151,10 +152,13 @@ class TrialSource:
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
         # Whether a shard lacks answers of what it was last asked for: other shards ask them, too.
         self._absent = False
+        # The same of the reading turns of the running test.
+        self._turns_absent = False
 
     def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
         item.stash[_SYSTEM] = system
+        self._turns_absent = False
         self._end_in_order(item)
         planned = self._grids[collection.grid_key(item)]
         texts = self._chosen_texts(planned, item, system)
@@ -172,7 +176,8 @@ class TrialSource:
 
         if self._deal is not None and (self._every_stage or self._context.merged is None):
             ask(self._stage_of_shard(stages), {})
-            self._skip_on_a_shard()
+            if self._context.merged is None:
+                self._skip_on_a_shard()
         if self._looks is None:
             return ask(stages.base, {})
         self._refuse_other_looks(self._looks, item, stages)
@@ -276,14 +281,9 @@ class TrialSource:
     ) -> tuple[Endpoint, Sequence[Trial]]:
         """Return the endpoint *reader*, and its answers to reading *turns*, in order.
 
-        Raises UsageError where *item* has no system to be its own reader, and on a shard; and what
-        the engine raises.
+        Raises UsageError where *item* has no system to be its own reader, and on a shard that does
+        not go on from a merged run; and what the engine raises.
         """
-        if self._deal is not None:
-            raise UsageError(
-                "a shard reads nothing by a model: ask all stages with --fairness-looks=all, merge "
-                "the shards, and let the session that judges the merged run read"
-            )
         system: Any = reader
         if reader == SELF:
             system = item.stash.get(_SYSTEM, None)
@@ -292,17 +292,67 @@ class TrialSource:
                     f"reader={SELF!r}: this test asks for no trials, so that there is no endpoint "
                     "to read them; name one"
                 )
+        if self._context.recording is not None:
+            return self._replayed_turns(system, reader, self._context.recording, turns)
         endpoint, engine = self._engine(system)
+        if self._deal is not None:
+            return endpoint, self._dealt_turns(engine, turns, self._deal)
         if isinstance(engine, Engine):
             return endpoint, self._asked(engine, turns)
+        return endpoint, engine.run(turns)
+
+    def _replayed_turns(
+        self, system: Any, reader: str, recording: RunReader, turns: Sequence[PlannedTrial]
+    ) -> tuple[Endpoint, Sequence[Trial]]:
+        """Return the endpoint *system*, named as *reader*, and its answers to reading *turns* in
+        the *recording*.
+
+        Raises NeverAskedError where it was not asked.
+        """
         try:
+            endpoint, engine = self._engine(system)
             return endpoint, engine.run(turns)
-        except NeverAskedError as error:
-            run = engine.recording.directory.name
+        except (NeverAskedError, UsageError) as error:
+            run = recording.directory
+            how = "resume it with --fairness-resume"
+            if "merged_from" in read_manifest(run):
+                how = f"read them on shards, --fairness-shard=K/N --fairness-resume={run.name}"
             raise NeverAskedError(
-                f"replies of run {run} were not read by {endpoint.name!r}, and a replay asks "
-                f"nothing: resume it with --fairness-resume, or name the reader that it had. {error}"
+                f"replies of run {run.name} were not read by {reader!r}, and a replay asks "
+                f"nothing: {how}, or name the reader that it had. {error}"
             ) from error
+
+    def _dealt_turns(
+        self, engine: Engine | Replayer, turns: Sequence[PlannedTrial], deal: Deal
+    ) -> list[Trial]:
+        """Return the answers to reading *turns* on a shard, in order: those of the merged run, and
+        of its share by *deal* those that the run lacks; NOT_RUN those that another shard asks.
+
+        Raises UsageError where the shard goes on from no merged run.
+        """
+        merged = self._context.merged
+        if merged is None or not isinstance(engine, Engine):
+            raise UsageError(
+                "a shard reads what shards before it were answered: merge them, and go on with "
+                "--fairness-resume=MERGED"
+            )
+        absent = self._not_merged(engine, turns)
+        mine = list(filter(deal.mine, absent))
+        self._turns_absent = self._turns_absent or len(mine) < len(absent)
+        answers = _by_place(mine, self._asked(engine, mine))
+        keys = map(engine.key_of, turns)
+        for turn, record in zip(turns, merged.records(keys), strict=True):
+            if record is not None:
+                answers[id(turn)] = trial_of(record)
+        return _in_order(engine, turns, answers)
+
+    def end_reading(self) -> None:
+        """Skip the running test on a shard where other shards read replies of it: it cannot be
+        judged before they are merged.
+        """
+        absent, self._turns_absent = self._turns_absent, False
+        if absent:
+            self._skip_on_a_shard()
 
     def _table(
         self,
@@ -550,19 +600,7 @@ class TrialSource:
         refuse_if_nothing_answered(trials, endpoint.name)
         if len(mine) == len(plan):
             return trials
-        by_place = dict(zip(map(id, mine), trials, strict=True))
-        answers = []
-        for trial in plan:
-            answer = by_place.get(id(trial))
-            if answer is None:
-                answer = Trial(
-                    key=engine.key_of(trial),
-                    repetition=trial.repetition,
-                    status=Status.NOT_RUN,
-                    error="asked by another shard",
-                )
-            answers.append(answer)
-        return answers
+        return _in_order(engine, plan, _by_place(mine, trials))
 
     def _not_merged(
         self, engine: Engine | Replayer, plan: Sequence[PlannedTrial]
@@ -992,6 +1030,29 @@ def _prompted(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> list[Endpoi
         if entry.cell.system is not None or first_tier:
             endpoints[id(endpoint)] = endpoint
     return list(endpoints.values())
+
+
+def _by_place(plan: Sequence[PlannedTrial], trials: Sequence[Trial]) -> dict[int, Trial]:
+    """Return the *trials* that *plan* came to, each by the id of its plan."""
+    return dict(zip(map(id, plan), trials, strict=True))
+
+
+def _in_order(
+    engine: Engine | Replayer, plan: Sequence[PlannedTrial], answers: Mapping[int, Trial]
+) -> list[Trial]:
+    """Return the *answers* to *plan*, in its order; NOT_RUN those that another shard asks."""
+    trials = []
+    for planned in plan:
+        answer = answers.get(id(planned))
+        if answer is None:
+            answer = Trial(
+                key=engine.key_of(planned),
+                repetition=planned.repetition,
+                status=Status.NOT_RUN,
+                error="asked by another shard",
+            )
+        trials.append(answer)
+    return trials
 
 
 def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:

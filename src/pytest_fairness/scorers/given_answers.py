@@ -13,12 +13,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_fairness.model import DECLINING
-from pytest_fairness.scorers.text import LONGEST
+from pytest_fairness.scorers.text import LONGEST, without_thoughts
 
 DECLINED = "declined"
 """The field by which a form says that a reply declines."""
 _BESIDE = frozenset(("thinking", DECLINED, "reason"))
-_ENDS_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning|scratchpad)>", re.IGNORECASE)
 #: Whatever marks an answer: bold, quotes, backticks, brackets, a full stop.
 _AROUND = " \t\r*_`\"'“”„«»()[].!"
 #: From the key of a line to its sign, with whatever marks the key.
@@ -133,7 +132,7 @@ def answer_line(reply: str) -> str | None:
 def _settled(reply: str) -> str:
     """Return what follows the thoughts of *reply*, with plain line ends."""
     text = reply.replace("\r\n", "\n").replace("\r", "\n").translate(_INVISIBLE)
-    return _ENDS_OF_THOUGHT.split(text)[-1]
+    return without_thoughts(text)
 
 
 def _value(fields: Mapping[str, Any], key: str | None) -> Any:

@@ -34,6 +34,10 @@ _PLAIN = str.maketrans(
 _LETTERS = re.compile(r"[^\W\d_]+")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _ENDS_OF_THOUGHT = ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")
+#: At the start of a line: who writes of such a tag does not think aloud.
+_BEGUN_THOUGHT = re.compile(
+    r"^[ \t]{0,20}<(?:think|thinking|reasoning|scratchpad)>", re.IGNORECASE | re.MULTILINE
+)
 # What no reader needs: blanks in a row, blank lines in a row, and the middle of endless words and
 # of endless marks. A pattern that may start anywhere in such a run, and go to its end, takes a time
 # that is quadratic in it.
@@ -137,10 +141,15 @@ def settled(text: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Return what follows the thoughts of *text*."""
+    """Return what follows the thoughts of *text*; of thoughts that never end, what stands before
+    them.
+    """
     end = max(map(text.lower().rfind, _ENDS_OF_THOUGHT))
     if end >= 0:
-        return text[end:].partition(">")[2].strip()
+        text = text[end:].partition(">")[2].strip()
+    begun = _BEGUN_THOUGHT.search(text)
+    if begun is not None:
+        return text[: begun.start()].strip()
     return text
 
 
