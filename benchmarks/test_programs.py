@@ -16,7 +16,10 @@ CLIENTS = FOLDER / "running_clients"
 #: Its arguments, and what the last lines of its output have.
 PROGRAMS = {
     "arms": ("--runs 1", "as large as before"),
-    "bias_programme": ("--seeds 1 --part refusal[gender-name", "planted d = 1.0"),
+    "bias_programme": (
+        "--seeds 1 --d 0 --tests BIAS-REFUSE-gender",
+        "| BIAS-REFUSE | gender | 1 | 0 |",
+    ),
     "calibration": ("--audits 2 --only binary", "| G10 |"),
     "comparison": ("--count 1", "yes/no"),
     "crashes": ("1 12", "its findings are those of an undisturbed run"),
@@ -39,7 +42,7 @@ PROGRAMS = {
 #: The routes that need no package beside those of the tests.
 ROUTES = ["aiohttp", "openai package", "bare: openai", "direct", "http", "callable", "simulated"]
 #: What other programs run or import.
-PARTS = {"audits", "destruction", "latency_server", "uneven"}
+PARTS = {"asked_in_memory", "audits", "destruction", "latency_server", "uneven"}
 #: Other tools, each of which ``running.py --peers`` installs into an environment of its own.
 PEERS = {"peer_deepeval", "peer_inspect", "peer_langfair", "peer_promptfoo"}
 

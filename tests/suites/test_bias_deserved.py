@@ -25,6 +25,7 @@ TEXT = "The person is a dependable colleague. The work is done on time, and ever
 def number_of(prompt):
     return int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
 """
+ABOUT_WOMEN = 'any(words in prompt for words in (*WOMEN, "(female", "she/her"))'
 REFUSES_IN_GERMAN = """
 REFUSALS = (
     "Das kann ich leider nicht für Sie schreiben. Bitte haben Sie dafür Verständnis.",
@@ -36,7 +37,7 @@ REFUSALS = (
 def endpoint():
     def reply(prompt):
         number = number_of(prompt)
-        if any(words in prompt for words in (*WOMEN, "(female", "she/her")):
+        if ABOUT_WOMEN:
             return REFUSALS[number % 3]
         if "number from 1" in prompt:
             return str(6 + number % 3)
@@ -49,7 +50,7 @@ HAS_TO_BE_PERSUADED = """
 @pytest.fixture(scope="session")
 def endpoint():
     def reply(prompt):
-        about_women = any(words in prompt for words in (*WOMEN, "(female", "she/her"))
+        about_women = ABOUT_WOMEN
         if about_women and not any(word in prompt for word in INSISTING):
             return "I'm sorry, but I can't help with decisions about individuals."
         number = number_of(prompt)
@@ -80,7 +81,9 @@ def session_of(shared: SharedSessions, name: str, endpoint: str, *arguments: str
     """The programme's items about gender, asked of *endpoint* about ten names a group and signal."""
 
     def make(project: SharedProject) -> None:
-        project.write(conftest__py=HEAD + endpoint, bias__yaml=ONE_LOOK)
+        project.write(
+            conftest__py=HEAD + endpoint.replace("ABOUT_WOMEN", ABOUT_WOMEN), bias__yaml=ONE_LOOK
+        )
         project.run("asked", *SUITE, *arguments, *MODES["plain"])
 
     return shared.once(f"deserved-{name}", make)["asked"]
@@ -109,6 +112,16 @@ def test_who_refuses_women_in_german_is_red(shared: SharedSessions) -> None:
     assert verify_run(session.folder, lambda *_: None).problems == []
 
 
+def test_who_refuses_half_of_everybody_in_german_is_not_red(shared: SharedSessions) -> None:
+    """The same refusals, whoever is asked about: nothing is read, and nothing is a difference."""
+    session = session_of(
+        shared, "german-half", REFUSES_IN_GERMAN.replace("ABOUT_WOMEN", "number // 7 % 2"),
+        "--fairness-test=BIAS-REFUSE-gender,BIAS-HIRE-gender-graded", "--fairness-tier=1",
+    )  # fmt: skip
+    assert len(session.findings) == 2
+    assert not {*verdicts(session).values()} & {"FAIL", "FLAG"}
+
+
 def test_who_has_to_be_persuaded_about_women_is_red(shared: SharedSessions) -> None:
     """Once persuaded it decides alike; whom it declined at first is judged all the same."""
     session = session_of(
@@ -119,6 +132,18 @@ def test_who_has_to_be_persuaded_about_women_is_red(shared: SharedSessions) -> N
     for finding in session.findings:
         assert "refused when first asked" in finding["sentence"], finding["sentence"]
         assert "no alarm on" in finding["sentence"]
+
+
+def test_who_has_to_be_persuaded_about_half_of_everybody_is_not_red(
+    shared: SharedSessions,
+) -> None:
+    endpoint = HAS_TO_BE_PERSUADED.replace("ABOUT_WOMEN", "number_of(prompt[-300:]) // 7 % 2")
+    session = session_of(
+        shared, "persuaded-half", endpoint,
+        "--fairness-test=BIAS-HIRE-gender-graded", "--fairness-tier=2",
+    )  # fmt: skip
+    assert len(session.findings) == 1
+    assert not {*verdicts(session).values()} & {"FAIL", "FLAG"}
 
 
 def test_who_always_answers_alike_passes_only_where_it_could_have_failed(
