@@ -82,8 +82,7 @@ def session_of(shared: SharedSessions, name: str, endpoint: str, *arguments: str
 
     def make(project: SharedProject) -> None:
         project.write(
-            conftest__py=HEAD + endpoint.replace("ABOUT_WOMEN", ABOUT_WOMEN),
-            bias__yaml=ONE_LOOK,
+            conftest__py=HEAD + endpoint.replace("ABOUT_WOMEN", ABOUT_WOMEN), bias__yaml=ONE_LOOK
         )
         project.run("asked", *SUITE, *arguments, *MODES["plain"])
 

@@ -430,9 +430,17 @@ READERS = {
 }
 
 
+#: As models write short answers.
+STYLES = ("terse", "modern", "thinking", "json", "hedged")
+
+
 @pytest.mark.parametrize("test", READERS)
 def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
-    endpoint = simulated_endpoint()
+    """However a model writes: the reply in each style is read as the same answer, whose value is the
+    whole reply of the plain style.
+    """
+    plain = simulated_endpoint()
+    styled = [simulated_endpoint(style=style) for style in STYLES]
     for id_ in DESIGNS:
         if id_.split("-")[1] == test:
             reader: Any = READERS[test]
@@ -440,8 +448,12 @@ def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
                 reader = rating
             grid = grid_of_design(id_)
             for place in range(0, len(grid), 37):
-                reply = endpoint.complete(grid[place].prompt)
-                assert reader(reply) is not None, (id_, reply)
+                prompt = grid[place].prompt
+                answer = reader(plain.complete(prompt))
+                assert answer is not None, id_
+                for endpoint in styled:
+                    reply = endpoint.complete(prompt)
+                    assert reader(reply) == answer, (id_, reply)
 
 
 def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Project) -> None:
