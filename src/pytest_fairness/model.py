@@ -36,7 +36,7 @@ def to_json(value: Any) -> JSON:
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
+        return list(map(to_json, value))
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         return to_json(value.item())
     raise TypeError(f"{type(value).__name__} is not JSON: {value!r}")

@@ -123,7 +123,7 @@ class GridFacts:
     def models(self, frame: pd.DataFrame) -> list[str]:
         """The models that answered, by their own account."""
         if "model" in frame:
-            return [str(model) for model in frame["model"].dropna().unique()]
+            return list(map(str, frame["model"].dropna().unique()))
         return []
 
 

@@ -325,9 +325,7 @@ def _table(
 def _row(contrast: ArmContrast) -> tuple[float, ...]:
     change = contrast.change
     extent = max(contrast.extent(contrast.control), contrast.extent(contrast.treated))
-    effect, low, high = (
-        contrast.on_sd(value) for value in (change.mean, *change.interval(contrast.confidence))
-    )
+    effect, low, high = map(contrast.on_sd, (change.mean, *change.interval(contrast.confidence)))
     return (
         effect,
         low,

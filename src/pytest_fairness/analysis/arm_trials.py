@@ -61,7 +61,7 @@ class ArmTrials:
         if not self.clusters:
             return False
         if self.second is None:
-            rows = [self.stood(group) for group in range(len(self.labels))]
+            rows = list(map(self.stood, range(len(self.labels))))
         else:
             rows = [self.stood(a) & self.stood(b) & self.used for a, b in self.met]
         codes = cross(self.clusters, self.first.size)

@@ -254,7 +254,7 @@ def interaction_finding(
         effect_size=f"widest difference of shares = {surest.spread:.3f} ({surest.group})",
         p_value=surest.p_value,
         corrected_p_value=surest.corrected_p_value,
-        pairs=tuple(_pair_result(shift) for shift in shifts),
+        pairs=tuple(map(_pair_result, shifts)),
         family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
         details={"interactions": to_json(interactions)},
     )

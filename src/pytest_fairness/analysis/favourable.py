@@ -132,7 +132,7 @@ def _refuse_absent(favourable: object, name: str, answers: pd.Series[Any]) -> No
     """Raise UsageError where no answer is *favourable* and the answers are not yes and no."""
     labels = answers.drop_duplicates().tolist()
     if any(label not in (0, 1) for label in labels):
-        seen = ", ".join(repr(label) for label in labels[:8])
+        seen = ", ".join(map(repr, labels[:8]))
         raise UsageError(
             f"favourable={favourable!r} never occurs in {name!r}, which holds {seen}: name the "
             "value that is the favourable decision"

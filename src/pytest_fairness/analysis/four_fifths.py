@@ -416,7 +416,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
         if highest is not None:
             reference = labels[highest]
     ordered = tuple(sorted(labels, key=lambda label: (label == reference, labels.index(label))))
-    places = np.array([ordered.index(label) for label in labels], dtype=np.intp)
+    places = np.array(list(map(ordered.index, labels)), dtype=np.intp)
     last = replace(design, group=Coded(places[design.group.codes], ordered))
     rows = replace(own_order, design=last)
     metric = rows.measure(by_block=False)
@@ -516,7 +516,7 @@ def _favourable(readers: Readers, x: Sequence[int], n: Sequence[int]) -> Sequenc
     """Return how many decisions about each group are favourable: as they were read (*x* of *n*), or
     by the labels; none of a group whose labels tell no rate, unless that is so of all.
     """
-    rates = [readers.rate_of(group) for group in range(len(n))]
+    rates = list(map(readers.rate_of, range(len(n))))
     if not any(rates):
         return x
     return [rate.rate * rate.rows if rate is not None else 0.0 for rate in rates]
@@ -697,7 +697,7 @@ def _log_ratio(confidence: float) -> RateScale:
         ratio = _ratio(table, at, confidence)
         if ratio is None or not ratio.low > 0:
             return None
-        estimate, low, high = (math.log(r) for r in (ratio.ratio, ratio.low, ratio.high))
+        estimate, low, high = map(math.log, (ratio.ratio, ratio.low, ratio.high))
         if _is_first_higher(table, at):
             estimate, low, high = -estimate, -high, -low
         return Bounds(estimate, low, high, -math.log(LEAST_RATIO), -math.log(FOUR_FIFTHS))

@@ -285,7 +285,7 @@ def _outcome(
         )
     if not is_numeric_dtype(values):
         refuse_text_numbers(read_outcome.name, values, labels=False)
-        seen = listed(repr(value) for value in values.dropna().drop_duplicates().tolist()[:8])
+        seen = listed(map(repr, values.dropna().drop_duplicates().tolist()[:8]))
         raise UsageError(
             f"{read_outcome.name!r} holds {seen}: scores are numbers; of decisions, name the one that "
             "means selected with "

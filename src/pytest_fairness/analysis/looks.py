@@ -454,8 +454,8 @@ def with_looks(
         "red_budget": plan.red,
         "green_budget": GREEN,
         "smallest_budget": smallest_budget(finding, plan, len(made)),
-        "way": [dict(step) for step in course],
-        "base": [dict(figures) for figures in base],
+        "way": list(map(dict, course)),
+        "base": list(map(dict, base)),
         "stopped_early": early,
         "stopped": stopped,
     }

@@ -83,7 +83,7 @@ def _require_columns(frame: pd.DataFrame, meant: Sequence[tuple[str, str | None]
 
 
 def _not_there(frame: pd.DataFrame, what: str, column: str) -> str:
-    columns = [str(column) for column in frame.columns]
+    columns = list(map(str, frame.columns))
     near = difflib.get_close_matches(column, columns, n=3)
     if not near:
         near = [title for title in columns if column.lower() in title.lower()][:3]
@@ -106,7 +106,7 @@ def _complete(frame: pd.DataFrame, column: str, what: str) -> list[str]:
             f"{row!r}: every row "
             f"needs its {what}; fill it in, or leave those rows out and say so"
         )
-    return [str(value) for value in frame[column].tolist()]
+    return list(map(str, frame[column].tolist()))
 
 
 def _status(text: str | None, refused: bool) -> Status:
@@ -135,7 +135,7 @@ def _of_replies(replies: list[Any]) -> dict[str, Any]:
     status = list(map(_status, texts, refused))
     return {
         "reply": texts,
-        "status": [str(value) for value in status],
+        "status": list(map(str, status)),
         "error": errors,
         "refused": refused,
         "undetermined": [value in (Status.ERROR, Status.EMPTY) for value in status],

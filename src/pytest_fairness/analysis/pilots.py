@@ -36,7 +36,7 @@ def record_of(
     favourable = []
     for value, is_read in zip(outcome.values, outcome.values.notna(), strict=True):
         favourable.append(bool(value) is outcome.lower_is_worse if is_read else None)
-    trials = [list(row) for row in zip(table["key"], table["template"], favourable, strict=True)]
+    trials = list(map(list, zip(table["key"], table["template"], favourable, strict=True)))
     fingerprint = ""
     if outcome.scorer is not None:
         fingerprint = outcome.scorer.fingerprint

@@ -306,7 +306,7 @@ def judge(
         lower_is_worse=True,
         favourable=1.0,
         alarm_only=False,
-        report=lambda _: [_statistics(comparison) for comparison in compared],
+        report=lambda _: list(map(_statistics, compared)),
         mde=np.where(np.isfinite(mde), mde, np.nan),
     )
     family = Family([member], rule)

@@ -216,7 +216,7 @@ def finding_of(
 def _alike(what: str, labels: Iterable[str]) -> list[str]:
     """A remark on each few of the *labels* that are likely meant to be one."""
     return [
-        f"{enumerated([repr(label) for label in same])} differ by case or blanks alone and count as "
+        f"{enumerated(list(map(repr, same)))} differ by case or blanks alone and count as "
         f"different {what}: "
         "make them one if they are"
         for same in spelled_alike(dict.fromkeys(labels))[:3]

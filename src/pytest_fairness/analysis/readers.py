@@ -294,7 +294,7 @@ class Readers:
         first, second = (self._shift(group, scale) for group in groups)
         if bounds is None or bounds.hold((first, second)):
             return None
-        rate = sum(self._rate(group) for group in groups) / 2
+        rate = sum(map(self._rate, groups)) / 2
         labels = labels_to_decide(
             rate,
             bounds.estimate,

@@ -416,7 +416,7 @@ def within_sd(values: Floats, group: Ints, block: Ints) -> float:
         df = y.size - counts.size
         if df * 10 >= y.size - 2 and df > 0:
             cells = np.split(y[np.argsort(at)], np.cumsum(counts)[:-1])
-            middle = np.array([np.median(cell) for cell in cells])
+            middle = np.array(list(map(np.median, cells)))
             rest = clip(y - middle[at])
             means = np.bincount(at, rest) / counts
             return math.sqrt(float(np.sum((rest - means[at]) ** 2)) / df)

@@ -192,7 +192,7 @@ class Subject:
         """
         if decider is None:
             return f"{verdict}: there are no two groups of {self.by} to compare."
-        also = "; ".join(self._alarm(pairs) for pairs in _by_worse(alarms)[:2])
+        also = "; ".join(map(self._alarm, _by_worse(alarms)[:2]))
         empty = self._without_outcome(alarms)
         if empty:
             return f"{verdict}: {enumerated(empty)} cannot be compared on {self.outcome}: {also}."

@@ -67,7 +67,7 @@ def levels(
         raise UsageError(
             f"outcome={outcomes!r}: give a list of one or more outcomes, or one outcome by itself"
         )
-    refuse_twice("outcome: the same outcome", [str(outcome) for outcome in outcomes])
+    refuse_twice("outcome: the same outcome", list(map(str, outcomes)))
     given = [name for name in _OF_ONE if arguments.get(name) not in (None, "auto")]
     if given and len(outcomes) > 1:
         raise UsageError(

@@ -108,7 +108,7 @@ class BaselineDocument:
 
     def next_version(self) -> str:
         """The version of what takes the place of this."""
-        first, second, _ = (int(part) for part in self.version.removeprefix("v").split("."))
+        first, second, _ = map(int, self.version.removeprefix("v").split("."))
         return f"v{first}.{second + 1}.0"
 
     @property

@@ -122,7 +122,7 @@ def called_in(text: str, slate: Sequence[Candidate]) -> tuple[str, ...]:
         names = tuple(of_candidate[slot] for of_candidate in slots)
         if len(set(names)) == len(names) and all(name and name in text for name in names):
             return names
-    return tuple(str(number) for number in range(1, len(slots) + 1))
+    return tuple(map(str, range(1, len(slots) + 1)))
 
 
 def labels_of(slate: Sequence[Candidate]) -> tuple[str, ...]:

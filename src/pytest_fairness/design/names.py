@@ -266,7 +266,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         if gender not in (None, *SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
         cells = self._cells(protected_class, group, gender)
-        most = _in_equal_shares([self._capacity(cell) for cell in cells])
+        most = _in_equal_shares(list(map(self._capacity, cells)))
         if n > most:
             raise UsageError(
                 f"the name bank {protected_class}/{group} gives at most {most} names "

@@ -146,7 +146,7 @@ class Engine(EngineContext):
         from it. An interrupt stops the asking at once.
         """
         with self._mutex:
-            keys = [self.key_of(trial) for trial in planned]
+            keys = list(map(self.key_of, planned))
             self.store.changed()
             finished, missing = self._recorded(keys, planned)
             if missing:
@@ -170,7 +170,7 @@ class Engine(EngineContext):
             slow = lane.limiter is not None or batches_of(self.endpoint) is not None
             if slow or not self.answers or self._stopped is not None or self.loop is None:
                 return
-            keys = [self.key_of(trial) for trial in planned]
+            keys = list(map(self.key_of, planned))
             _, missing = self._recorded(keys, planned)
             _, absent = self._divided(missing)
             if absent:

@@ -581,7 +581,7 @@ class _Count:
             before = self._asked.get(place, (0, _NONE))
             self._asked[place] = _together(before, asks)
             trials = _added(asks, before, stands_for)
-            new = [sum(pair) for pair in zip(new, trials, strict=True)]
+            new = list(map(sum, zip(new, trials, strict=True)))
             if brings or cell.asks_others:
                 brought = cell.added_to(brought, trials)
             else:
@@ -649,7 +649,7 @@ def _together(
     before: tuple[int, AskedNames], asks: tuple[int, AskedNames]
 ) -> tuple[int, AskedNames]:
     """Return what tests *before* and one that *asks* more have asked of a cell."""
-    fair, biased, most = (max(pair) for pair in zip(before[1][:3], asks[1][:3], strict=True))
+    fair, biased, most = map(max, zip(before[1][:3], asks[1][:3], strict=True))
     names = AskedNames(fair=fair, biased=biased, most=most, size=asks[1].size)
     return max(before[0], asks[0]), names
 

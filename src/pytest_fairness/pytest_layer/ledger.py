@@ -43,7 +43,7 @@ class Item:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        return [Finding.from_dict(finding) for finding in self.encoded]
+        return list(map(Finding.from_dict, self.encoded))
 
 
 @dataclass(slots=True)

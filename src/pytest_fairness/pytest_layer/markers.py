@@ -135,7 +135,7 @@ def descriptions() -> list[str]:
     lines = []
     for name, declared in _DECLARED.items():
         parameters = signature_of(name).parameters.values()
-        arguments = ", ".join(_shown(parameter) for parameter in parameters)
+        arguments = ", ".join(map(_shown, parameters))
         about = " ".join(str(declared.__doc__).split())
         lines.append(f"{name}({arguments}): {about}")
     return lines

@@ -395,7 +395,7 @@ def log_conclusions(
             "missing": ledger.missing,
             "planned": sha256_of_json(manifest.get("planned", [])),
             "endpoint": about["settings"]["endpoint"],
-            "mitigations": [msgspec.to_builtins(entry) for entry in mitigations],
+            "mitigations": list(map(msgspec.to_builtins, mitigations)),
             "pages": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in pages},
         }
     )
@@ -569,7 +569,7 @@ def _of_resuming(run: Path, resumed: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _salvaged(salvaged: Mapping[str, Any]) -> str:
     """From which run a run was salvaged, and what was lost."""
-    lost = [str(loss) for loss in salvaged.get("lost") or ()]
+    lost = list(map(str, salvaged.get("lost") or ()))
     losses = "nothing was lost"
     if lost:
         losses = f"lost: {'; '.join(lost[:3])}"

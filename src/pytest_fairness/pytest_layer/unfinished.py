@@ -90,7 +90,7 @@ def _digest_of(planned: Planned) -> str:
     """A digest of the size and the parameters of a design, and of a sample of its texts."""
     grid = planned.grid
     step = max(1, len(grid) // _COMPARED)
-    cells = [planned.cell(index) for index in range(0, len(grid), step)]
+    cells = list(map(planned.cell, range(0, len(grid), step)))
     parameters = sorted(grid.parameters.items())
     about = (len(grid), grid.repetitions, parameters, planned.temperatures)
     texts = [(cell.id, cell.system, cell.turns) for cell in cells]

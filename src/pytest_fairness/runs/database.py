@@ -152,7 +152,7 @@ def as_stored(key: object) -> bytes:
 def in_keys(keys: Sequence[str]) -> Iterator[tuple[str, list[bytes]]]:
     """``IN (?, …)`` for the content keys *keys*, and its values: as often as that takes."""
     for start in range(0, len(keys), AT_ONCE):
-        values = [as_stored(key) for key in keys[start : start + AT_ONCE]]
+        values = list(map(as_stored, keys[start : start + AT_ONCE]))
         # Of few lengths, so that statements are prepared once.
         values += [values[-1]] * ((1 << (len(values) - 1).bit_length()) - len(values))
         yield f"IN ({', '.join('?' * len(values))})", values

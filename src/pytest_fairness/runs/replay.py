@@ -52,7 +52,7 @@ class Replayer:
         Raises EndpointError naming the first trial that the recording lacks, StoreError where this
         run's own log cannot be written.
         """
-        keys = [self.key_of(trial) for trial in planned]
+        keys = list(map(self.key_of, planned))
         absent = set(self.recording.missing(keys))
         missing = list(itertools.compress(planned, map(absent.__contains__, keys)))
         if missing:

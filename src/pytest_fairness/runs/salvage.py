@@ -150,7 +150,7 @@ def _fill(connection: sqlite3.Connection, directory: Path, done: Salvage) -> dic
         "run": directory.name,
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "records": done.records,
-        "lost": [str(lost) for lost in done.lost],
+        "lost": list(map(str, done.lost)),
     }
     return {**{key: manifest[key] for key in _KEPT if key in manifest}, "salvaged_from": about}
 

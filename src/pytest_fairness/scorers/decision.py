@@ -45,7 +45,7 @@ def decision(text: str) -> bool | None:
 
 def _labelled(text: str) -> list[bool | None]:
     """Read what is labelled, ticked, or stands under a heading."""
-    return [_prose(what) for what in _marked(_in_words(text))]
+    return list(map(_prose, _marked(_in_words(text))))
 
 
 def _in_words(text: str) -> str:

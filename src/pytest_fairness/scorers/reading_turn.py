@@ -166,7 +166,7 @@ class ReadingTask:
         random = Random(f"{seed}\0{text}")
         shown: list[str] = [*self.labels, *Other]
         if self.scale is not None:
-            rising = [str(point) for point in range(self.scale[0], self.scale[1] + 1)]
+            rising = list(map(str, range(self.scale[0], self.scale[1] + 1)))
             shown = random.choice((rising, rising[::-1]))
         else:
             random.shuffle(shown)

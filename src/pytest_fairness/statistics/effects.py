@@ -388,7 +388,7 @@ def cumulative_odds(
     for level in range(count - 1):
         held = cells.one_row(cells.layout.by_cell((levels <= level).astype(np.float64)))
         f1, f2 = cells.by_stratum_side(held).T
-        pooled = np.stack([cells.strata_by_comparison(f) for f in (f1, f2)])
+        pooled = np.stack(list(map(cells.strata_by_comparison, (f1, f2))))
         # A level that only other groups have makes no cut here: it would count the one below it
         # twice.
         cut = pooled.sum(axis=0) > reached + 0.5

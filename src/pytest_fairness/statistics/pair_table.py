@@ -140,9 +140,7 @@ class PairTable:
         """Return which side of which pairs (P × 2) is one name or document, of which the group
         could have others.
         """
-        named_ = np.array(
-            [bool(name) for name in self.only or [""] * len(self.labels)], dtype=np.bool_
-        )
+        named_ = np.array(list(map(bool, self.only or [""] * len(self.labels))), dtype=np.bool_)
         groups = np.stack([self.first, self.second], axis=1)
         return np.asarray(self.single[:, None] & (self.units == 1) & named_[groups])
 

@@ -103,7 +103,7 @@ def read_answer(reply: str, answers: Sequence[str]) -> int | None:
     none of *answers*, or more than one.
     """
     text = _bare(reply)
-    bare = [_bare(answer) for answer in answers]
+    bare = list(map(_bare, answers))
     if text in bare:
         return bare.index(text)
     letter = _LETTER.match(reply.strip())

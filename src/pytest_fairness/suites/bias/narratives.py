@@ -96,7 +96,7 @@ def tone_of_sentences(reply: str) -> float | None:
 
     A whole warm text stands at the ceiling of that score, where a colder sentence hardly moves it.
     """
-    tones: list[float] = [_VADER(sentence) for sentence in sentences_of(reply)]
+    tones: list[float] = list(map(_VADER, sentences_of(reply)))
     if not tones:
         return None
     return sum(tones) / len(tones)

@@ -460,7 +460,7 @@ def _finding(
         test_statistic=statistic,
         effect_size=effect,
         notes=(note,),
-        details={"limits": to_json(shown), "charts": [_recorded(drift) for drift in drifts]},
+        details={"limits": to_json(shown), "charts": list(map(_recorded, drifts))},
         **about,
     )
 

@@ -447,14 +447,14 @@ def _proven(
         remark = f"approved by {by}; git does not show who changed what was approved"
         return remark, RecordState.UNPROVEN
     approver = GitPerson.of(by)
-    if any(approver.is_(author) for author in authors):
+    if any(map(approver.is_, authors)):
         return f"{by} approved a change of their own", RecordState.OWN_CHANGE
     if approval.dirty and not _in_commit(newest, record):
         remark = f"approved by {by} with changes that were never committed"
         return remark, RecordState.UNPROVEN
     named = ", ".join(sorted({author.name or author.address for author in authors}))
     source = approval.approved_by_source
-    if source == "git" or any(approver.is_(witness) for witness in _witnesses(newest, record)):
+    if source == "git" or any(map(approver.is_, _witnesses(newest, record))):
         return f"approved by {by}, changed by {named}", RecordState.APPROVED
     witness = "the login"
     if source == APPROVER_VARIABLE:

@@ -140,7 +140,7 @@ def _spacing(text: str, random: Random) -> str:
 
 
 def _letter_spacing(text: str, random: Random) -> str:
-    return random.choice(("  ", "   ")).join(" ".join(word) for word in text.split())
+    return random.choice(("  ", "   ")).join(map(" ".join, text.split()))
 
 
 def _hyphenation(text: str, random: Random) -> str:

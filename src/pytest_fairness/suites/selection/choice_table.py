@@ -89,5 +89,5 @@ def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
         # Pairs of groups that are one pair of the class may be asked with the same names (by label
         # alone all groups have the same neutral ones, the placebo has stand-ins): trials of their
         # own, although they look alike now.
-        table = table.assign(repetition=[str(row) for row in range(len(table))])
+        table = table.assign(repetition=list(map(str, range(len(table)))))
     return table[first.ne(second).to_numpy()]

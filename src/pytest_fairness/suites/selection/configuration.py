@@ -306,7 +306,7 @@ def _with_names(
 def _bring_candidates(groups: str | dict[str, Any]) -> bool:
     if isinstance(groups, str):
         return groups == "four_names"
-    return any(_has_candidates(group) for group in groups.values())
+    return any(map(_has_candidates, groups.values()))
 
 
 def _arms(

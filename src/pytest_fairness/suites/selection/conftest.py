@@ -87,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    planned = [name_of(arm) for arm in arms_of_task(configuration, task)]
+    planned = list(map(name_of, arms_of_task(configuration, task)))
     arms = [arm for arm in planned if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
         _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.measured_only)

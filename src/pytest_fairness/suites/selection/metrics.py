@@ -85,7 +85,7 @@ def selection_results(
     choosing = trials[~trials["arm"].astype(str).str.startswith(GUESSING)]
     if choosing.empty:
         raise FrameError(f"column 'arm': all arms are called {GUESSING}…, which ask for no choice")
-    arms = [str(arm) for arm in dict.fromkeys(choosing["arm"])]
+    arms = list(map(str, dict.fromkeys(choosing["arm"])))
     described = {group: classes[group] for group in _groups(trials) if group in classes}
     return SelectionResults(
         schema=SCHEMA,
@@ -159,7 +159,7 @@ def _values(frame: pd.DataFrame, column: str) -> tuple[str, ...]:
     """Return the values of a *column*, in the order in which they come; none without the column."""
     if column not in frame.columns:
         return ()
-    return tuple(str(value) for value in frame[column].dropna().unique())
+    return tuple(map(str, frame[column].dropna().unique()))
 
 
 def _any(frame: pd.DataFrame, column: str) -> bool:
@@ -211,7 +211,7 @@ def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> ArmResults:
         cost=_cost(frame),
         decided=int(choices.decided.sum()),
         preference=_preference(between),
-        margins=tuple(_preference(margin) for margin in by_classes),
+        margins=tuple(map(_preference, by_classes)),
         order=order_effect(choices, between.units, strengths),
         interactions=tuple(_interactions(frame, [between, *by_classes])),
         equal_shares=_equal_shares(choices),

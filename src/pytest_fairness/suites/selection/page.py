@@ -114,7 +114,7 @@ def _sections(results: SelectionResults, records: Path) -> Iterator[Section]:
     yield _section(
         "rates",
         "Selection rates and the four-fifths rule",
-        [rate_section(arm) for arm in arms],
+        list(map(rate_section, arms)),
         RATES_TEXT,
     )
     yield _section("classes", "By class", list(class_sections(arms)), CLASSES_TEXT)
