@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.analysis.looks import Look, Looking, LookPlan
+    from pytest_fairness.baselines.approval import AnsweredRun
+    from pytest_fairness.baselines.document import Fingerprints
     from pytest_fairness.reports.judged_tables import JudgedTable
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers.outcome import Outcome
@@ -243,6 +245,7 @@ def assert_baseline(
         "margin_category": margin_category,
     }
     from pytest_fairness.analysis.baseline import comparison, first_approval, scores_of
+    from pytest_fairness.baselines.document import MeasuredScore
     from pytest_fairness.runs.judgements import Judgement
     from pytest_fairness.scorers import outcome_of
 
@@ -258,14 +261,18 @@ def assert_baseline(
         frame = arguments["frame"] = test.staged.of_base(assertion)
     outcome = outcome_of(frame, score)
     summary = scores_of(frame, outcome, arguments)
+    measured = MeasuredScore(
+        score=outcome.name,
+        summary=summary,
+        fingerprints=_fingerprints(frame, outcome),
+        threshold=threshold,
+        lower_is_worse=outcome.lower_is_worse,
+    )
     try:
         finding: Finding = test.baseline().check(
-            outcome.name,
-            summary,
+            measured,
+            _answered(frame),
             lambda approved: comparison(approved, summary, frame, outcome, arguments),
-            threshold=threshold,
-            lower_is_worse=outcome.lower_is_worse,
-            **_origin(frame, outcome),
         )
     except BaselineError as error:
         # Raised anew here, so that pytest shows the line of the test and not the inside of the
@@ -278,12 +285,12 @@ def assert_baseline(
     return conclude(finding)
 
 
-def _origin(frame: pd.DataFrame, outcome: Outcome) -> dict[str, Any]:
+def _fingerprints(frame: pd.DataFrame, outcome: Outcome) -> Fingerprints:
     """Return what a baseline keeps of the origin of its scores: what was asked and who answered,
-    what read the replies, and whether the answers are real and whole.
+    and what read the replies.
     """
     from pytest_fairness.baselines.document import BY_MODEL, Fingerprints, fingerprint
-    from pytest_fairness.trials_frame import UNFINISHED, design_of
+    from pytest_fairness.trials_frame import design_of
 
     design = design_of(frame)
     scorer = ""
@@ -291,22 +298,29 @@ def _origin(frame: pd.DataFrame, outcome: Outcome) -> dict[str, Any]:
         scorer = outcome.scorer.fingerprint
     if outcome.reader:
         scorer = f"{BY_MODEL}{fingerprint([scorer, outcome.reader['identity']])}"
+    return Fingerprints(
+        endpoint=design.endpoint,
+        models=tuple(sorted(filter(None, set(design.models(frame))))),
+        identity=fingerprint(design.identity),
+        template=fingerprint(design.templates),
+        scorer=scorer,
+        design=fingerprint(design.digest),
+    )
+
+
+def _answered(frame: pd.DataFrame) -> AnsweredRun:
+    """Return whether the answers of *frame* are real and whole."""
+    from pytest_fairness.baselines.approval import AnsweredRun
+    from pytest_fairness.trials_frame import UNFINISHED
+
     unfinished = 0
     if "status" in frame:
         unfinished = int(frame["status"].isin(UNFINISHED).sum())
-    return {
-        "fingerprints": Fingerprints(
-            endpoint=design.endpoint,
-            models=tuple(sorted(filter(None, set(design.models(frame))))),
-            identity=fingerprint(design.identity),
-            template=fingerprint(design.templates),
-            scorer=scorer,
-            design=fingerprint(design.digest),
-        ),
-        "simulated": "simulated" in frame and bool(frame["simulated"].any()),
-        "replayed": "replayed" in frame and bool(frame["replayed"].any()),
-        "unfinished": unfinished,
-    }
+    return AnsweredRun(
+        simulated="simulated" in frame and bool(frame["simulated"].any()),
+        replayed="replayed" in frame and bool(frame["replayed"].any()),
+        unfinished=unfinished,
+    )
 
 
 def _assert_each(arguments: dict[str, Any]) -> Finding:

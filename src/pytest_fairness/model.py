@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 
+def fields_of(part: type[Any], holder: object) -> dict[str, Any]:
+    """Return the fields of the dataclass *part* by their names, as *holder* has them."""
+    return {field.name: getattr(holder, field.name) for field in fields(part)}
+
+
 def to_json(value: Any) -> JSON:
     """Plain JSON of any noun or numpy scalar: NaN becomes ``null``, infinities ``"Infinity"`` and
     ``"-Infinity"``.

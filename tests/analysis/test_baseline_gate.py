@@ -335,9 +335,9 @@ def test_either_family_finds_what_the_other_misses():
     clipped away.
     """
     hidden = gate_of([1000.0, *np.linspace(-6, -4, 40)])[0]
-    assert hidden.p_raw > 0.0025 > hidden.p_clipped
+    assert hidden.p.raw > 0.0025 > hidden.p.clipped
     clipped = gate_of([*([-10.0] * 10), *np.linspace(-0.2, 0.2, 50)])[0]
-    assert clipped.p_raw < 0.0025
+    assert clipped.p.raw < 0.0025
     assert clipped.clipped > -1
     assert (hidden.regression, clipped.regression) == (True, True)
 
@@ -348,8 +348,8 @@ def test_a_category_is_not_surer_than_its_own_repetitions():
     """
     changes, categories = [-5.0] * 4 + [0.0] * 4, {"g=a": range(4), "g=b": range(4, 8)}
     sure, noisy = (gate_of(changes, categories, n=3, sd=sd, df=2)[1] for sd in (0.0, 15.0))
-    assert (sure.label, sure.p_clipped, sure.regression) == ("g=a", 0.0, True)
-    assert noisy.p_clipped > 0.0025
+    assert (sure.label, sure.p.clipped, sure.regression) == ("g=a", 0.0, True)
+    assert noisy.p.clipped > 0.0025
     assert not noisy.regression
 
 

@@ -13,8 +13,8 @@ from syrupy.session import SnapshotSession
 
 from pytest_fairness.analysis import approvals
 from pytest_fairness.analysis.baseline import compare_baseline
-from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.document import Fingerprints
+from pytest_fairness.baselines.approval import AnsweredRun, ApprovalPolicy
+from pytest_fairness.baselines.document import Fingerprints, MeasuredScore
 from pytest_fairness.baselines.syrupy_extension import BaselineStore
 from pytest_fairness.model import Finding
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
@@ -97,16 +97,15 @@ class Desk:
         score: str = SCORE,
         fingerprints: Fingerprints = LIVE,
         simulated: bool = False,
+        replayed: bool = False,
+        unfinished: int = 0,
         **options: object,
     ) -> Finding:
         current = scores if isinstance(scores, ScoreSummary) else summary(scores)
         return (store or self.store(policy)).check(
-            score,
-            current,
+            MeasuredScore(score=score, summary=current, fingerprints=fingerprints, **options),
+            AnsweredRun(simulated=simulated, replayed=replayed, unfinished=unfinished),
             lambda approved: compare_baseline(approved, current, outcome=score),
-            fingerprints=fingerprints,
-            simulated=simulated,
-            **options,
         )
 
     def approve(self, scores: list[float] | ScoreSummary = SCORES, **options: object) -> Finding:

@@ -15,6 +15,7 @@ import pytest
 
 from pytest_fairness.baselines import approval as approval_module
 from pytest_fairness.baselines.approval import (
+    AnsweredRun,
     Approval,
     ApprovalPolicy,
     approver,
@@ -54,12 +55,10 @@ def granted(
     """An approval as one is asked for in a folder without git."""
     return new_approval(
         replace(GRANTED, **changes),
+        AnsweredRun(simulated=True, unfinished=unfinished),
         rootdir=tmp_path,
         folder=tmp_path / "baselines",
         run_id="2026-02-28-001",
-        simulated=True,
-        replayed=False,
-        unfinished=unfinished,
         environ={"FAIRNESS_APPROVER": "Jane Smith", **environ},
     )
 

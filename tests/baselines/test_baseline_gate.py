@@ -12,8 +12,8 @@ import pytest
 import syrupy.extensions.base
 
 from pytest_fairness.analysis.baseline import compare_baseline
-from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.document import BaselineDocument
+from pytest_fairness.baselines.approval import AnsweredRun, ApprovalPolicy
+from pytest_fairness.baselines.document import BaselineDocument, MeasuredScore
 from pytest_fairness.baselines.snapshot_files import baseline_name
 from pytest_fairness.errors import (
     ApprovalRefusedError,
@@ -30,6 +30,10 @@ from .conftest import APPROVE, FALLEN, LIVE, SCORE, SCORES, TEST_ID, Desk, summa
 REGRESSION_TOO = replace(APPROVE, approve_regression=True)
 RISEN = [score + 2 for score in SCORES]
 Watch = Callable[[Path], None]
+
+
+def measured(scores: list[float]) -> MeasuredScore:
+    return MeasuredScore(score=SCORE, summary=summary(scores), fingerprints=LIVE)
 
 
 def body(desk: Desk) -> dict[str, dict[str, object]]:
@@ -119,7 +123,7 @@ def test_an_error_in_the_comparison_is_not_swallowed(desk: Desk) -> None:
         raise ZeroDivisionError("a fault of ours")
 
     with pytest.raises(ZeroDivisionError, match="a fault of ours"):
-        desk.store().check(SCORE, summary(), broken, fingerprints=LIVE, simulated=False)
+        desk.store().check(measured(SCORES), AnsweredRun(simulated=False), broken)
 
 
 def test_the_first_approval_writes_and_passes(desk: Desk) -> None:
@@ -257,7 +261,7 @@ def test_a_run_that_cannot_be_judged_is_refused(desk: Desk, reason: Reason) -> N
     )
     with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick: Not so\."):
         desk.store(REGRESSION_TOO).check(
-            SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False
+            measured(RISEN), AnsweredRun(simulated=False), lambda _: unfit
         )
 
 

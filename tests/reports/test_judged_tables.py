@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness import FairnessFailure, analyze_disparity, assert_no_disparity
 from pytest_fairness.model import Finding
 from pytest_fairness.reports.escaping import columns_of
-from pytest_fairness.reports.finding_sections import finding_section, group_chart
+from pytest_fairness.reports.finding_sections import CardReplies, finding_section, group_chart
 from pytest_fairness.reports.findings_json import read_results
 from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.reports.judged_tables import (
@@ -217,16 +217,8 @@ def test_a_card_shows_pairs_with_scores_and_marks():
     """The widest and a typical one; on request where the test passes; none without a log."""
     finding, judged = judgement_of(frame())
     texts = dict(zip(judged.frame["key"], judged.frame["reply"], strict=True))
-    given = {
-        "nodeid": "t",
-        "outcome": "failed",
-        "examples": None,
-        "examples_at": "",
-        "judged": judged,
-    }
-    card = finding_section(
-        finding, "f-1", **given, replies=lambda keys: {key: texts[key] for key in keys}
-    )
+    shown = CardReplies(judged=judged, replies=lambda keys: {key: texts[key] for key in keys})
+    card = finding_section(finding, "f-1", nodeid="t", outcome="failed", shown=shown)
     (matched,) = [part for part in card.parts if getattr(part, "heading", "") == "Matched replies"]
     _, widest, typical = matched.parts
     assert widest.about == "The widest contrast · template t1 · repetition 0 · years 2"
@@ -235,7 +227,9 @@ def test_a_card_shows_pairs_with_scores_and_marks():
     ]  # fmt: skip
     assert typical.about.startswith("A typical pair")
     assert matched_replies(judged, finding, lambda _keys: {}) is None
-    assert "Matched replies" not in str(finding_section(finding, "f-1", **given))
+    assert "Matched replies" not in str(
+        finding_section(finding, "f-1", shown=CardReplies(judged=judged))
+    )
 
 
 def test_hostile_names_replies_and_contexts_are_letters_on_the_page():
@@ -249,10 +243,8 @@ def test_hostile_names_replies_and_contexts_are_letters_on_the_page():
     )
     finding, judged = judgement_of(table)
     texts = dict(zip(table["key"], table["reply"], strict=True))
-    card = finding_section(
-        finding, "f-1", nodeid=HOSTILE, outcome="failed", examples=None, examples_at="", judged=judged,
-        replies=lambda keys: {key: texts[key] for key in keys},
-    )  # fmt: skip
+    shown = CardReplies(judged=judged, replies=lambda keys: {key: texts[key] for key in keys})
+    card = finding_section(finding, "f-1", nodeid=HOSTILE, outcome="failed", shown=shown)
     text = render(
         PageSections(name="p", title="t", lead="", sections=(card,)), {"id": "r", "versions": {}}
     )

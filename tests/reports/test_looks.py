@@ -157,9 +157,7 @@ def test_a_hostile_group_stays_text() -> None:
     """In the picture, in the table and in the title."""
     judged = pair(HOSTILE, "black", Verdict.FAIL, 0.7)
     finding = looked(disparity(pairs=(judged,)))
-    card = finding_section(
-        finding, "f-0123456789", nodeid="", outcome="", examples=None, examples_at=""
-    )
+    card = finding_section(finding, "f-0123456789")
     page = render(
         Page(name="report", title="t", lead="", sections=(card,)), {"id": "x", "versions": {}}
     )

@@ -11,7 +11,7 @@ from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.policy import judge_ratio
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.statistics.proportions import impact_ratio, reference_group
+from pytest_fairness.statistics.proportions import RatioCounts, impact_ratio, reference_group
 from tests.support.benchmarks import benchmark
 
 from .frames_of import decisions
@@ -116,7 +116,7 @@ def test_flip_flop_and_shortfall():
     """One decision more turns 1/10 against 2/10 round, not 5/50 against 20/50."""
     assert impact_ratio(1, 10, 2, 10).flip_flop
     far = impact_ratio(20, 50, 5, 50)
-    assert (far.x_low, far.x_high) == (5, 20)
+    assert (far.counts.x_low, far.counts.x_high) == (5, 20)
     assert not far.flip_flop
     assert far.shortfall == pytest.approx(7.5)
 
@@ -323,7 +323,7 @@ def test_too_little_to_matter_is_no_pass_where_the_ratio_is_uncertain():
     """Beyond chance, below no limit, and yet an interval that reaches under two thirds."""
     ratio = replace(impact_ratio(92, 100, 98, 100), low=0.66)
     assert judge_ratio(impact_ratio(92, 100, 98, 100), 0.2, alpha=0.05).verdict is Verdict.PASS
-    undecided = judge_ratio(replace(ratio, x_low=85, x_high=90), 0.01, alpha=0.05)
+    undecided = judge_ratio(replace(ratio, counts=RatioCounts(85, 100, 90, 100)), 0.01, alpha=0.05)
     assert (undecided.verdict, undecided.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
 
 

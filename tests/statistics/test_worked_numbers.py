@@ -469,8 +469,8 @@ def test_r22_small_categories_on_the_spread_of_all(third, p, t, sd, outliers):
     _, scope, *others = found.scopes
     # A category whose own t is no sign of a fall is not tested on the spread of all; Holm counts
     # it.
-    assert [other.p_value for other in others] == [1.0, 1.0]
-    assert scope.p_clipped == pytest.approx(4 * scope.p_value)
+    assert [other.p.value for other in others] == [1.0, 1.0]
+    assert scope.p.clipped == pytest.approx(4 * scope.p.value)
     for factor, regression in ((6, False), (10, True)):  # half of alpha is for each family
         again = baseline_gate(*runs, alpha=factor * p, margin_overall=1, margin_category=3).scopes[
             1
@@ -478,7 +478,7 @@ def test_r22_small_categories_on_the_spread_of_all(third, p, t, sd, outliers):
         assert again.regression is regression
     assert (found.changes, scope.outliers) == (outliers, {})
     assert (scope.test.t, scope.test.p) == (six(-2.936101), six(0.021277))
-    assert (scope.p_value, stats.t.ppf(scope.p_value, 9)) == (six(p), six(t))
+    assert (scope.p.value, stats.t.ppf(scope.p.value, 9)) == (six(p), six(t))
     assert stats.t.cdf(-5 * math.sqrt(5) / sd, 9) == six(p)
     if outliers:
         wild = array(*moved.values())
@@ -494,7 +494,7 @@ def test_r22_passes_lost_against_gained(lost, gained, p):
     new = {f"p{at}": float(lost <= at < 20 or at >= 30 - gained) for at in range(30)}
     margins = {"margin_overall": 0.02, "margin_category": 0.05, "threshold": 0.5}
     passes = baseline_gate(summary(old), summary(new), alpha=0.005, **margins).scopes[1]
-    assert (passes.lost, passes.gained, passes.p_value) == (lost, gained, six(p))
+    assert (passes.lost, passes.gained, passes.p.value) == (lost, gained, six(p))
 
 
 def test_r23_a_preference_within_the_order():

@@ -80,7 +80,7 @@ def test_table_1(cell):
     """Every cell of the paper's main table: ratio, intervals, z and exact p to 1e-9."""
     x1, n1, x2, n2, ratio, low, high, z, fisher, diff_low, diff_high, h = TABLE_1[cell]
     found = impact_ratio(x1, n1, x2, n2)
-    assert (found.x_low, found.x_high) == (x2, x1)
+    assert (found.counts.x_low, found.counts.x_high) == (x2, x1)
     assert found.ratio == pytest.approx(ratio, rel=1e-9)
     assert (found.ratio_low, found.ratio_high) == (
         pytest.approx(low, rel=1e-9),

@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_fairness.analysis.arm_trials import ArmTrials, choice_trials, score_trials
 from pytest_fairness.analysis.counts import as_rows
-from pytest_fairness.analysis.family import Family, Member, keep_green
+from pytest_fairness.analysis.family import Family, LostTrials, Member, keep_green
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     IDLE,
@@ -119,13 +119,13 @@ def analyze_arms(
     if _look is not None:
         rule = replace(rule, alpha=_look.red, look=_look)
     if classes is not None:
-        _check_classes(classes, whole.labels)
+        _check_classes(classes, whole.first.labels)
         pooled = _pooled(labelled, classes, seats)
         if outcome is None:
             pooled[chosen] = labelled[chosen].map(lambda label: classes.get(str(label), label))
         kept = (pooled[seats[0]] != pooled[seats[-1]]).to_numpy() | (len(seats) == 1)
         data = trials(pooled[kept], Coded(arms.codes[kept], arms.labels))
-        class_of = [classes[label] for label in whole.labels]
+        class_of = [classes[label] for label in whole.first.labels]
         apart = [(a, b) for a, b in whole.met if class_of[a] != class_of[b]]
         detail = _judge(whole, apart, at, rule, detail=True)
     judged = _judge(data, data.met, at, rule)
@@ -150,7 +150,7 @@ def analyze_arms(
         reason=reason,
         sentence=f"{sentence}{_others(judged, detail, by)}",
         by=by,
-        groups=[data.group(place, at) for place in range(len(data.labels))],
+        groups=[data.group(place, at) for place in range(len(data.first.labels))],
         decider=decider,
         tested=_in_words,
         notes=notes,
@@ -264,9 +264,7 @@ def _judge(
         table=table,
         kind=data.reading.values.kind,
         decide=judge_changes,
-        lost=total - used,
-        total=total,
-        imputed=imputed,
+        lost=LostTrials(lost=total - used, total=total, imputed=imputed),
         lower_is_worse=None,
         alarm_only=detail,
         report=lambda _: statistics,
@@ -303,7 +301,7 @@ def _table(
     effect, low, high, p, difference, lost, shrinks, grows, extent, units = rows.T
     p_value = np.nan_to_num(p, nan=1.0)
     return PairTable(
-        labels=data.labels,
+        labels=data.first.labels,
         first=np.array([a for a, _ in pairs]),
         second=np.array([b for _, b in pairs]),
         effect_names=("change / SD within groups",),
@@ -384,7 +382,7 @@ def _against(
     for (at, (a, b)), contrast, q in zip(places, contrasts, corrected, strict=True):
         if contrast is None:
             continue
-        pair = f"{data.labels[a]} / {data.labels[b]}"
+        pair = f"{data.first.labels[a]} / {data.first.labels[b]}"
         low, high = contrast.change.interval(0.95)
         tables[data.arm.labels[at]][pair] = {
             "difference": contrast.change.mean,
@@ -439,7 +437,7 @@ def _sentence(
     if all(compared.idle_in_control for compared in judged):
         where = ""
         if len(judged) != 1:
-            where = f" between any two of {len(data.labels)} groups"
+            where = f" between any two of {len(data.first.labels)} groups"
         return f"there is no {what} to reduce{where} in {control}: {gap} ({sure})"
     if pair.alarm_only:
         return f"by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})"

@@ -33,9 +33,8 @@ class ArmTrials:
     """
 
     noun: str
-    labels: tuple[str, ...]
+    first: Coded
     arm: Coded
-    first: Ints
     second: Ints | None
     outcome: Ints
     clusters: tuple[Ints, ...]
@@ -50,9 +49,9 @@ class ArmTrials:
     def met(self) -> list[tuple[int, int]]:
         """The pairs of groups to contrast."""
         if self.second is None:
-            return list(combinations(range(len(self.labels)), 2))
-        low = np.minimum(self.first, self.second)
-        high = np.maximum(self.first, self.second)
+            return list(combinations(range(len(self.first.labels)), 2))
+        low = np.minimum(self.first.codes, self.second)
+        high = np.maximum(self.first.codes, self.second)
         return sorted(set(zip(low.tolist(), high.tolist(), strict=True)))
 
     @property
@@ -61,14 +60,14 @@ class ArmTrials:
         if not self.clusters:
             return False
         if self.second is None:
-            rows = list(map(self.stood, range(len(self.labels))))
+            rows = list(map(self.stood, range(len(self.first.labels))))
         else:
             rows = [self.stood(a) & self.stood(b) & self.used for a, b in self.met]
-        codes = cross(self.clusters, self.first.size)
+        codes = cross(self.clusters, self.first.codes.size)
         return min((np.unique(codes[some]).size for some in rows), default=2) < 2
 
     def stood(self, group: int) -> Bools:
-        here = self.first == group
+        here = self.first.codes == group
         if self.second is not None:
             here = here | (self.second == group)
         return np.asarray(here)
@@ -76,8 +75,8 @@ class ArmTrials:
     def cluster_of(self, group: int) -> Ints:
         """The cluster of each row as far as it is about *group*."""
         if not self.clusters:
-            return np.arange(self.first.size)
-        return np.where(self.first == group, self.clusters[0], self.clusters[-1])
+            return np.arange(self.first.codes.size)
+        return np.where(self.first.codes == group, self.clusters[0], self.clusters[-1])
 
     def cells(self, arms: Sequence[int], a: int, b: int) -> list[Bools]:
         """Rows of each arm about two groups that have an outcome or lack one: both together, or
@@ -95,7 +94,7 @@ class ArmTrials:
             int(np.sum(here & (self.outcome == status))) for status in (REFUSED, NEITHER, UNSCORED)
         )
         return GroupResult(
-            group=self.labels[at],
+            group=self.first.labels[at],
             n=int(np.sum(here & self.used)),
             clusters=np.unique(self.cluster_of(at)[here & self.used]).size,
             refused=refused,
@@ -117,7 +116,9 @@ class ArmTrials:
         if self.second is None:
             return self._contrast_of_scores(here, arms, a, b, raised)
         treated = self.arm.codes == arms[0]
-        won = np.where(~self.used, treated == raised, (self.first == a) == (self.outcome == FIRST))
+        won = np.where(
+            ~self.used, treated == raised, (self.first.codes == a) == (self.outcome == FIRST)
+        )
         won = won[here]
         both = None
         pairs = cross([codes[here] for codes in self.clusters], won.size)
@@ -140,12 +141,12 @@ class ArmTrials:
                 values = impute(
                     values,
                     self.reading.values.kind,
-                    self.first,
+                    self.first.codes,
                     (a, b),
                     used=self.used,
                     missing=~self.used & (self.arm.codes == arm),
                     first_high=(arm == arms[0]) == raised,
-                    scale=(self.reading.low, self.reading.high),
+                    scale=self.reading.scale,
                 )
         cluster = None
         if self.clusters:
@@ -175,9 +176,8 @@ def choice_trials(
     values = Values(values=(read.outcome == FIRST).astype(np.float64), kind=OutcomeKind.BINARY)
     return ArmTrials(
         noun=noun,
-        labels=read.labels,
+        first=Coded(read.first, read.labels),
         arm=arms,
-        first=read.first,
         second=read.second,
         outcome=read.outcome,
         clusters=read.clusters,
@@ -207,9 +207,8 @@ def score_trials(
         clusters = (design.cluster,)
     return ArmTrials(
         noun=nouns(frame, design)["cluster_noun"],
-        labels=design.group.labels,
+        first=design.group,
         arm=arms,
-        first=design.group.codes,
         second=None,
         outcome=np.select(states, [FIRST, REFUSED, NEITHER], UNSCORED).astype(np.intp),
         clusters=clusters,

@@ -152,11 +152,11 @@ def _in_words(scale: Scale, pair: model.PairResult) -> tuple[str, str]:
 def _family(gate: GateResult, alpha: float) -> dict[str, model.JSON]:
     """Return what was tested: a scope counts once in each of the two families that it is in."""
     tests: list[model.JSON] = [
-        scope.label for scope in gate.scopes if scope.corrected_p is not None
+        scope.label for scope in gate.scopes if scope.p.corrected is not None
     ]
     size = 0
     for scope in gate.scopes:
-        size += (scope.p_raw is not None) + (scope.p_clipped is not None)
+        size += (scope.p.raw is not None) + (scope.p.clipped is not None)
     return {"tests": tests, "size": size, "method": "holm, two families", "alpha": alpha}
 
 
@@ -276,8 +276,8 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> model.PairRes
         NOW: scope.now,
         APPROVED: scope.approved,
         "margin": scope.margin,
-        "raw_corrected_p_value": scope.p_raw,
-        "clipped_corrected_p_value": scope.p_clipped,
+        "raw_corrected_p_value": scope.p.raw,
+        "clipped_corrected_p_value": scope.p.clipped,
         "clipped_change": scope.clipped,
         "clipped_personas": list(scope.outliers),
         # one-sided: with 99 % confidence the change is at least as bad as this
@@ -294,9 +294,9 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> model.PairRes
         verdict=decision.verdict,
         reason=decision.reason,
         spec_verdict=spec,
-        p_row=scope.p_value,
-        p_cluster=scope.p_value,
-        p_value=scope.p_value,
+        p_row=scope.p.value,
+        p_cluster=scope.p.value,
+        p_value=scope.p.value,
         corrected_p_value=_corrected(scope),
         effect=effect,
         effect_name="mean change / SD of the changes",
@@ -330,7 +330,7 @@ def _decision(scope: ScopeTest, scale: Scale, worsening: float) -> Decision:
         far = enumerated(list(scope.outliers))
         note = f"more changes far from all others are among {scope.label} than elsewhere: {far}"
         return Decision(model.Verdict.INCONCLUSIVE, model.Reason.PRECISION, needs, (note,))
-    if worsening > scope.margin > 0 and scope.corrected_p is not None:
+    if worsening > scope.margin > 0 and scope.p.corrected is not None:
         note = f"worse by more than the margin of {margin}, but not beyond chance"
         return Decision(model.Verdict.PASS, None, needs, (note,))
     return Decision(model.Verdict.PASS, None, needs)
@@ -353,9 +353,9 @@ def _effect(test: MeanTest) -> tuple[float, float | None, float | None]:
 
 def _corrected(scope: ScopeTest) -> float:
     """The better of the two families, twice over."""
-    if scope.corrected_p is None:
+    if scope.p.corrected is None:
         return 1.0
-    return min(1.0, 2 * scope.corrected_p)
+    return min(1.0, 2 * scope.p.corrected)
 
 
 def _verdict(

@@ -5,7 +5,7 @@ Both are flagged, and never passed: that neither is found claims nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.checks import checked
@@ -120,26 +120,25 @@ def context_interaction(
         here = level.codes == place
         shares = group_shares(choices.take(here), units.take(here))
         levels.append(ContextLevel(level=label, shares=shares))
+    untested = ContextInteraction(
+        axis=axis,
+        by=by,
+        levels=tuple(levels),
+        likelihood_ratio=0.0,
+        df=0,
+        row_p=None,
+        clustered_p=None,
+        p_value=None,
+    )
     if not choices.decided.any():
-        return ContextInteraction(
-            axis=axis,
-            by=by,
-            levels=tuple(levels),
-            likelihood_ratio=0.0,
-            df=0,
-            row_p=None,
-            clustered_p=None,
-            p_value=None,
-        )
+        return untested
     ratio = interaction_ratio(choices, level)
     clustered_p = clustered_interaction(choices, level, units)
     p_value = ratio.p
     if p_value is not None and clustered_p is not None:
         p_value = clustered_p
-    return ContextInteraction(
-        axis=axis,
-        by=by,
-        levels=tuple(levels),
+    return replace(
+        untested,
         likelihood_ratio=ratio.statistic,
         df=ratio.df,
         row_p=ratio.p,

@@ -17,6 +17,7 @@ from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import (
     Family,
     Judged,
+    LostTrials,
     Member,
     keep_green,
     missing_answers,
@@ -269,11 +270,9 @@ class _MarginGroups:
             table=table,
             kind=reading.values.kind,
             decide=readers.decide(partial(judge_equivalence, alpha=margins.alpha), table, _POINTS),
-            lost=lost,
-            total=total,
-            p_lost=p_lost(without),
-            imputed=imputed,
-            stands=False,
+            lost=LostTrials(
+                lost=lost, total=total, p_alike=p_lost(without), imputed=imputed, stands=False
+            ),
             lower_is_worse=reading.lower_is_worse,
             alarm_only=False,
             mde=np.full(table.first.size, np.nan),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -61,7 +62,7 @@ _SCORED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Rate:
     """A rate by its ``key`` and ``name``: how often ``counted`` is yes in the rows ``about`` which
     it is; compared among people of an equal ``score``, where it is that of one.
@@ -164,7 +165,7 @@ def analyze_error_rate(
     key, as it is or *stratified*. Raises as that does, and UsageError where there is no such rate.
     """
     rates = _ErrorRates.of(frame, outcome, by, **given)
-    if stratified and not rates.within:
+    if stratified and not rates.strata.within:
         raise UsageError("no strata are given: within= names their columns")
     for candidate in rates.rates:
         if candidate.key == rate:
@@ -214,18 +215,24 @@ def table_of_truth(
     ).reset_index(drop=True)
 
 
+class _Strata(NamedTuple):
+    """Columns in which people may differ, numbers in so many quantile *bins*."""
+
+    within: tuple[str, ...]
+    bins: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ErrorRates:
-    """The ``rates`` of one table, each to be compared as it is and ``within`` strata; ``notes``
-    hold of all of them.
+    """The ``rates`` of one table, each to be compared as it is and in ``strata``; ``notes`` hold of
+    all of them.
     """
 
     frame: pd.DataFrame
     by: str | Sequence[str]
     truth: str
     rates: tuple[_Rate, ...]
-    within: tuple[str, ...]
-    bins: int
+    strata: _Strata
     alpha: float
     given: dict[str, Any]
     notes: tuple[str, ...]
@@ -280,8 +287,7 @@ class _ErrorRates:
             by=by,
             truth=truth,
             rates=rates,
-            within=as_several(within),
-            bins=bins,
+            strata=_Strata(as_several(within), bins),
             alpha=alpha,
             given=given,
             notes=notes,
@@ -292,11 +298,11 @@ class _ErrorRates:
         findings: list[tuple[dict[str, Any], Finding]] = []
         for rate in self.rates:
             plain = self.finding(rate, stratified=False)
-            if not self.within:
+            if not self.strata.within:
                 findings.append(({"rate": rate.key, "stratified": False}, plain))
                 continue
             stratified = self.finding(rate, stratified=True)
-            plain, stratified = with_each_other(plain, stratified, self.within)
+            plain, stratified = with_each_other(plain, stratified, self.strata.within)
             findings.append(({"rate": rate.key, "stratified": False}, plain))
             findings.append(({"rate": rate.key, "stratified": True}, stratified))
         return findings
@@ -308,7 +314,7 @@ class _ErrorRates:
         if not rate.about.any():
             raise FrameError(f"no row has what the {rate.name} is about")
         names = [each.name for each in self.rates]
-        if self.within:
+        if self.strata.within:
             names += names
         given = {
             **self.given,
@@ -319,14 +325,14 @@ class _ErrorRates:
         rows = self.frame[rate.about].assign(**{rate.name: rate.counted[rate.about]})
         strata: tuple[str, ...] = ()
         if stratified:
-            strata = self.within
+            strata = self.strata.within
         if rate.score is not None:
             equal = stratum_labels(rows, rate.score, SCORE_BINS).astype(str)
             rows = rows.assign(**{rate.score: equal})
             strata = (rate.score, *strata)
         if strata:
             finding = analyze_strata(
-                rows, rate.name, self.by, within=strata, bins=self.bins, **given
+                rows, rate.name, self.by, within=strata, bins=self.strata.bins, **given
             )
         else:
             finding = analyze_disparity(rows, rate.name, self.by, **given)
@@ -430,37 +436,24 @@ def _of_decisions(decided: Reading, right: Reading, with_truth: Bools) -> tuple[
     truth = right.values.values
     names = [f"{decided.name} where {right.name} is {_answer(right, value)}" for value in (1, 0)]
     values = [f"{right.name} where {decided.name} is {_answer(decided, value)}" for value in (1, 0)]
-    of_outcome = decided.lower_is_worse
-    return (
-        _Rate(
-            key="true_positive",
-            name=f"true-positive rate ({names[0]})",
-            about=with_truth & (truth == 1),
-            counted=outcome,
-            lower_is_worse=of_outcome,
-        ),
-        _Rate(
-            key="false_positive",
-            name=f"false-positive rate ({names[1]})",
-            about=with_truth & (truth == 0),
-            counted=outcome,
-            lower_is_worse=of_outcome,
-        ),
-        _Rate(
-            key="positive_predictive",
-            name=f"positive predictive value ({values[0]})",
-            about=with_truth & (outcome == 1),
-            counted=truth,
-            lower_is_worse=True,
-        ),
-        _Rate(
-            key="negative_predictive",
-            name=f"negative predictive value (not {values[1]})",
-            about=with_truth & (outcome == 0),
-            counted=1.0 - truth,
-            lower_is_worse=True,
+    worse = decided.lower_is_worse
+    right_yes = with_truth & (truth == 1)
+    right_no = with_truth & (truth == 0)
+    yes = with_truth & (outcome == 1)
+    no = with_truth & (outcome == 0)
+    rates = (
+        ("true_positive", f"true-positive rate ({names[0]})", right_yes, outcome, worse),
+        ("false_positive", f"false-positive rate ({names[1]})", right_no, outcome, worse),
+        ("positive_predictive", f"positive predictive value ({values[0]})", yes, truth, True),
+        (
+            "negative_predictive",
+            f"negative predictive value (not {values[1]})",
+            no,
+            1 - truth,
+            True,
         ),
     )
+    return tuple(starmap(_Rate, rates))
 
 
 def _of_score(

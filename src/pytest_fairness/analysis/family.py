@@ -48,15 +48,29 @@ from pytest_fairness.statistics.proportions import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostTrials:
+    """The trials without an outcome: of the ``total`` of each pair (P × groups) so many are
+    ``lost``, in which both groups are alike with ``p_alike``.
+
+    ``imputed(place, first_high, at_random)`` is the table of that pair alone with those at the
+    extremes, or where they would be at random, None where it cannot be compared. An alarm on a pair
+    with many lost ``stands`` where it remains at the extreme that speaks against it.
+    """
+
+    lost: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    total: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    p_alike: Floats = field(default_factory=lambda: EMPTY)
+    imputed: Callable[[int, bool, bool], PairTable | None] = lambda _at, _high, _random: None
+    stands: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """One metric of the family over one grouping: its pairs, and how they are decided.
 
-    ``unreported`` are the p-values of further pairs that count in the correction. Of the ``total``
-    trials of each pair (P × groups) so many are ``lost``, without an outcome, which both groups are
-    alike with ``p_lost``; ``imputed(place, first_high, at_random)`` is the table of that pair alone
-    with those at the extremes, or where they would be at random, None where it cannot be compared.
-    An alarm on a pair with many lost ``stands`` where it remains at the extreme that speaks against
-    it. The direction of a difference is that of ranks where it is ``by_rank``. ``favourable`` is
+    ``unreported`` are the p-values of further pairs that count in the correction; ``lost`` are the
+    trials without an outcome. The direction of a difference is that of ranks where it is
+    ``by_rank``. ``favourable`` is
     the value, 1 or 0, of the favourable answer of a yes/no outcome, None where that is not known;
     ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of
     each pair of a table beside the verdict, by default all that the tests report, and ``mde`` the
@@ -73,11 +87,7 @@ class Member:
     metric: Metric | None = None
     decide: Callable[[PairTable, Rule], list[Decision]] = judge
     unreported: Floats = field(default_factory=lambda: EMPTY)
-    lost: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
-    total: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
-    p_lost: Floats = field(default_factory=lambda: EMPTY)
-    imputed: Callable[[int, bool, bool], PairTable | None] = lambda _at, _high, _random: None
-    stands: bool = True
+    lost: LostTrials = field(default_factory=LostTrials)
     noun: str = "outcome"
     by_rank: bool = False
     lower_is_worse: bool | None = False
@@ -216,7 +226,7 @@ class Family:
         for at, (member, q) in enumerate(zip(self.members, self.corrected(), strict=True)):
             table = self.completed(member, member.table, q)
             decisions = member.decide(table, self.rule_of(member))
-            for place in np.flatnonzero(member.lost.any(axis=1)).tolist():
+            for place in np.flatnonzero(member.lost.lost.any(axis=1)).tolist():
                 decisions[place] = self._settled(at, place, decisions[place])
             judged.append(Judged(member, table, decisions))
         return judged
@@ -254,14 +264,16 @@ class Family:
 
     def _loss(self, member: Member, place: int) -> Loss:
         """Return what the pair in *place* lacks."""
+        of_pairs = member.lost
+        lost = of_pairs.lost[place]
         loss = Loss(
             noun=member.noun,
             cases=self.rule.case_noun,
-            lost=int(member.lost[place].sum()),
-            share=float(np.max(member.lost[place] / np.maximum(member.total[place], 1))),
+            lost=int(lost.sum()),
+            share=float(np.max(lost / np.maximum(of_pairs.total[place], 1))),
             alike=False,
         )
-        alike = not loss.many and member.p_lost.size > 0 and member.p_lost[place] > LOST_ALIKE
+        alike = not loss.many and of_pairs.p_alike.size > 0 and of_pairs.p_alike[place] > LOST_ALIKE
         return replace(loss, alike=bool(alike))
 
     def _imputed(
@@ -270,7 +282,7 @@ class Family:
         """The decision on a pair with what is missing imputed, and whether its difference remains;
         None where that cannot be compared."""
         member = self.members[at]
-        table = member.imputed(place, high, at_random)
+        table = member.lost.imputed(place, high, at_random)
         if table is None:
             return None
         p = member.table.p_value.copy()
@@ -278,7 +290,8 @@ class Family:
         table = self.completed(member, table, self.corrected(at, p)[at][[place]])
         sign = np.sign(member.direction(member.table)[place])
         again = np.sign(member.direction(table)[0])
-        stands = member.stands and bool(significant(table, self.rule)[0]) and sign in (again, 0.0)
+        again_significant = bool(significant(table, self.rule)[0])
+        stands = member.lost.stands and again_significant and sign in (again, 0.0)
         return Imputed(member.decide(table, self.rule_of(member))[0], stands)
 
 

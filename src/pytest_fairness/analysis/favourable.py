@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.reading import column_of, read_by_model
+from pytest_fairness.analysis.reading import RowReaders, given_labels, read_by_model
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, refuse_text_numbers, row_name
 
@@ -19,24 +19,17 @@ if TYPE_CHECKING:
 
 class Decisions(NamedTuple):
     """Decisions of a table by the *name* of their outcome: 1 in ``yes`` where it is favourable, and
-    where there is one (``present``). ``labels`` are those of a person about some rows (NaN
-    elsewhere), None without any; ``by_model`` the rows that a model read.
+    where there is one (``present``).
     """
 
     name: str
     yes: Floats
     present: Bools
-    labels: Floats | None = None
-    by_model: Bools | None = None
+    readers: RowReaders
 
     def take(self, rows: Ints, /) -> Decisions:
         """Return the decisions on some *rows* of the table, by their places."""
-        labels, by_model = self.labels, self.by_model
-        if labels is not None:
-            labels = labels[rows]
-        if by_model is not None:
-            by_model = by_model[rows]
-        return Decisions(self.name, self.yes[rows], self.present[rows], labels, by_model)
+        return Decisions(self.name, self.yes[rows], self.present[rows], self.readers.take(rows))
 
 
 def read_decisions(
@@ -59,18 +52,15 @@ def read_decisions(
     yes, present = _chosen(series, favourable)
     if not callable(favourable):
         _refuse_unlike(frame, outcome_read.name, series, favourable, (yes, present))
-    given = outcome_read.labels
-    if labels is not None:
-        given = column_of(frame, labels, "labels")
-    decisions = Decisions(
-        outcome_read.name, yes.astype(np.float64), present, by_model=read_by_model(outcome_read)
-    )
-    if given is None or not bool(given.notna().any()):
-        return decisions
-    label, labelled = _chosen(given, favourable)
-    if not callable(favourable):
-        _refuse_unknown(given[labelled & ~label], series[present])
-    return decisions._replace(labels=np.where(labelled, label, np.nan))
+    given = given_labels(frame, outcome_read, labels)
+    of_person = None
+    if given is not None:
+        label, labelled = _chosen(given, favourable)
+        if not callable(favourable):
+            _refuse_unknown(given[labelled & ~label], series[present])
+        of_person = np.where(labelled, label, np.nan)
+    readers = RowReaders(labels=of_person, by_model=read_by_model(outcome_read))
+    return Decisions(outcome_read.name, yes.astype(np.float64), present, readers)
 
 
 def _chosen(series: pd.Series[Any], favourable: object) -> tuple[Bools, Bools]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_fairness import model
 from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
-from pytest_fairness.analysis.family import Family, Member, missing_answers, p_lost
+from pytest_fairness.analysis.family import Family, LostTrials, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import Decisions, read_decisions
 from pytest_fairness.analysis.looks import LEAST_RATIO, Look
 from pytest_fairness.analysis.parts import (
@@ -63,7 +63,6 @@ from pytest_fairness.statistics.arrays import (
     Floats,
     Ints,
     Membership,
-    Values,
     require_frame,
     sums,
 )
@@ -458,10 +457,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
         ],
         spec_tests=metric.pairs.first.size,
         unreported=unreported,
-        lost=judged_lost,
-        total=total,
-        p_lost=p_of_lost,
-        imputed=imputed,
+        lost=LostTrials(lost=judged_lost, total=total, p_alike=p_of_lost, imputed=imputed),
         noun="decision",
         lower_is_worse=True,
         favourable=1.0,
@@ -491,22 +487,11 @@ def _rows(by: str, design: Membership, decisions: Decisions, confidence: float) 
     """
     refused = _refused(design)
     used = (decisions.present & ~design.undetermined) | refused
-    labels = decisions.labels
-    if labels is not None:
-        labels = np.where(refused, np.nan, labels)
+    readers = decisions.readers
+    if readers.labels is not None:
+        readers = replace(readers, labels=np.where(refused, np.nan, readers.labels))
     yes = np.where(refused, 0.0, decisions.yes)
-    reading = Reading(
-        name=decisions.name,
-        values=Values(values=yes, kind=model.OutcomeKind.BINARY),
-        unit="",
-        lower_is_worse=True,
-        favourable=1.0,
-        low=0.0,
-        high=1.0,
-        labels=labels,
-        by_model=decisions.by_model,
-        certain=refused,
-    )
+    reading = Reading.of_decisions(decisions.name, yes, readers, refused)
     return ScoredRows(
         by=by, reading=reading, design=design, used=used, missing=~used, confidence=confidence
     )

@@ -151,7 +151,8 @@ def passed(design: PlannedDesign, draws: int = DRAWS) -> float:
     drawn = _draw(design, 0.0, draws)
     if drawn is None or design.trials < MINIMUM_N[design.kind]:
         return 0.0
-    inside = ((drawn.low > -MARGIN) & (drawn.high < MARGIN)).all(axis=1)
+    effects = drawn.effects
+    inside = ((effects.low > -MARGIN) & (effects.high < MARGIN)).all(axis=1)
     if drawn.near is not None and drawn.constant is not None:
         saturated = design.labels or design.names >= RECOMMENDED_CLUSTERS
         inside = np.where(drawn.constant, saturated, inside | drawn.near)
@@ -189,7 +190,7 @@ def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
 
 
 def _alarms(design: PlannedDesign, drawn: Drawn) -> Bools:
-    size = np.abs(drawn.effect).max(axis=1)
+    size = np.abs(drawn.effects.effect).max(axis=1)
     return np.asarray((drawn.p_value * design.family < design.alpha) & (size >= TRIVIAL))
 
 

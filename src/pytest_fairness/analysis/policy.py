@@ -658,11 +658,11 @@ def judge_ratio(
     turns = "below four fifths, but one decision more would turn it round"
     apart = "at least four fifths, but the rates differ by more than chance"
     least = MINIMUM_N[OutcomeKind.BINARY]
-    fewest = min(ratio.n_low, ratio.n_high)
+    fewest = min(ratio.counts.n_low, ratio.counts.n_high)
     sure = ratio.low >= LEAST_RATIO
     until = f"more {cases}, until the interval of the ratio stays above two thirds"
     return first_of(
-        (ratio.x_high == 0, undecided(Reason.PRECISION, none)),
+        (ratio.counts.x_high == 0, undecided(Reason.PRECISION, none)),
         (ratio.below and beyond and not ratio.flip_flop, Decision(Verdict.FAIL)),
         (ratio.below and ratio.flip_flop, undecided(Reason.SMALL_NUMBERS, more, turns)),
         (ratio.below, undecided(Reason.SMALL_NUMBERS, more, chance)),
@@ -690,7 +690,7 @@ def matters(ratio: ImpactRatio, practical: float) -> bool:
     Near 1 a ratio of rates is blind: the ratio of those rejected is what an applicant meets.
     """
     under = ratio.under(Fraction(practical).limit_denominator(10**6))
-    nearly_all = 10 * ratio.x_high > 9 * ratio.n_high
+    nearly_all = 10 * ratio.counts.x_high > 9 * ratio.counts.n_high
     return under or (nearly_all and ratio.log_odds * LOGIT_TO_D >= TRIVIAL)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_fairness import model
 from pytest_fairness.analysis.counts import as_rows
-from pytest_fairness.analysis.family import Family, Member, keep_green
+from pytest_fairness.analysis.family import Family, LostTrials, Member, keep_green
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
@@ -297,11 +297,13 @@ def judge(
         table=table,
         kind=model.OutcomeKind.BINARY,
         decide=judge_choices,
-        lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
-        total=np.array(
-            [[comparison.trials - comparison.counts["refused"]] for comparison in compared]
+        lost=LostTrials(
+            lost=np.array([[comparison.counts["unscored"]] for comparison in compared]),
+            total=np.array(
+                [[comparison.trials - comparison.counts["refused"]] for comparison in compared]
+            ),
+            imputed=imputed,
         ),
-        imputed=imputed,
         noun="choice",
         lower_is_worse=True,
         favourable=1.0,

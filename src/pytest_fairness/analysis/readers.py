@@ -211,21 +211,23 @@ class Readers:
         design = rows.design
         groups = len(design.group.labels)
         means = None
-        if reading.labels is not None:
+        labels = reading.readers.labels
+        by_model_rows = reading.readers.by_model
+        if labels is not None:
             used = np.flatnonzero(rows.used)
             of_used = reading.take(used)
             means = labelled_means(
                 of_used.values.values,
-                reading.labels[used],
+                labels[used],
                 design.group.codes[used],
                 design.cluster[used],
                 groups=groups,
                 certain=of_used.certain,
             )
         by_model = np.zeros(groups)
-        if reading.by_model is not None:
+        if by_model_rows is not None:
             used_of_group = np.maximum(design.count(rows.used), 1)
-            by_model = design.count(rows.used & reading.by_model) / used_of_group
+            by_model = design.count(rows.used & by_model_rows) / used_of_group
         return cls(rows=rows, means=means, by_model=by_model)
 
     def corrected(self, metric: Metric) -> Metric:
@@ -346,7 +348,7 @@ class Readers:
         """Return of each labelled group how many labels there are, how many the reader agrees with,
         and of yes/no answers its precision and recall with their 95 % intervals.
         """
-        labels = self.rows.reading.labels
+        labels = self.rows.reading.readers.labels
         if labels is None or self.means is None:
             return {}
         facts: dict[str, JSON] = {}

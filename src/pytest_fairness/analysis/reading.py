@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,15 +34,44 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers.outcome import Outcome
 
 
+class Ends(NamedTuple):
+    """The ends of the scale of an outcome, None where they are not known."""
+
+    low: float | None = None
+    high: float | None = None
+
+
+_UNKNOWN_ENDS = Ends()
+#: The scale of what is yes or no.
+_SHARE = Ends(0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowReaders:
+    """The readers of the rows of an outcome: ``labels`` are a person's readings of some (NaN
+    elsewhere), None where there are none; ``by_model`` the rows that a model read.
+    """
+
+    labels: Floats | None = None
+    by_model: Bools | None = None
+
+    def take(self, rows: Ints) -> RowReaders:
+        """Return the readers of some *rows*, by their places."""
+        return RowReaders(
+            labels=_of_rows(self.labels, rows), by_model=_of_rows(self.by_model, rows)
+        )
+
+
+_NOBODY = RowReaders()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """An outcome by its name: its values, its unit, and whether a lower value is the worse one.
 
     ``favourable`` is the value that is the favourable answer of a yes/no outcome, None where that
-    is not known; ``low`` and ``high`` are the ends of the scale, None where it has none that are
-    known. ``labels`` are a person's readings of some rows (NaN elsewhere), None where there are
-    none; ``by_model`` the rows that a model read; ``certain`` those of whose outcome no reader can
-    be in doubt: a decision that a refusal takes away, an outcome that is imputed.
+    is not known; ``certain`` are the rows of whose outcome no reader can be in doubt: a decision
+    that a refusal takes away, an outcome that is imputed.
     """
 
     name: str
@@ -50,19 +79,32 @@ class Reading:
     unit: str
     lower_is_worse: bool
     favourable: float | None = None
-    low: float | None = None
-    high: float | None = None
-    labels: Floats | None = None
-    by_model: Bools | None = None
+    scale: Ends = _UNKNOWN_ENDS
+    readers: RowReaders = _NOBODY
     certain: Bools | None = None
+
+    @classmethod
+    def of_decisions(
+        cls, name: str, yes: Floats, readers: RowReaders = _NOBODY, certain: Bools | None = None
+    ) -> Reading:
+        """Return the reading of decisions, of which *yes* are the favourable ones."""
+        return cls(
+            name=name,
+            values=Values(values=yes, kind=OutcomeKind.BINARY),
+            unit="",
+            lower_is_worse=True,
+            favourable=1.0,
+            scale=_SHARE,
+            readers=readers,
+            certain=certain,
+        )
 
     def take(self, rows: Ints) -> Reading:
         """Return the outcome on some *rows* of its table, by their places."""
         return replace(
             self,
             values=replace(self.values, values=self.values.values[rows]),
-            labels=_of_rows(self.labels, rows),
-            by_model=_of_rows(self.by_model, rows),
+            readers=self.readers.take(rows),
             certain=_of_rows(self.certain, rows),
         )
 
@@ -100,26 +142,36 @@ def read(
     values = read_outcome(frame, outcome_read.name, outcome_read.values, kind, favourable)
     if lower_is_worse is None:
         lower_is_worse = outcome_read.lower_is_worse and values.kind is not OutcomeKind.REFUSAL
-    low = outcome_read.low
-    high = outcome_read.high
+    scale = Ends(outcome_read.low, outcome_read.high)
     if values.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        low = 0.0
-        high = 1.0
+        scale = _SHARE
     good, lower_is_worse = _direction(values, lower_is_worse, declared=favourable is not None)
-    given = outcome_read.labels
-    if labels is not None:
-        given = column_of(frame, labels, "labels")
+    given = given_labels(frame, outcome_read, labels)
     return Reading(
-        labels=_labels(frame, given, values),
-        by_model=read_by_model(outcome_read),
         name=outcome_read.name,
         values=values,
         unit=outcome_read.unit,
         lower_is_worse=lower_is_worse,
         favourable=good,
-        low=low,
-        high=high,
+        scale=scale,
+        readers=RowReaders(
+            labels=_labels(frame, given, values), by_model=read_by_model(outcome_read)
+        ),
     )
+
+
+def given_labels(
+    frame: pd.DataFrame, outcome: Outcome, labels: str | None
+) -> pd.Series[Any] | None:
+    """Return a person's readings: the column *labels* of *frame* or, where that is None, those of
+    the *outcome*; None where nobody has read a row.
+    """
+    given = outcome.labels
+    if labels is not None:
+        given = column_of(frame, labels, "labels")
+    if given is None or not bool(given.notna().any()):
+        return None
+    return given
 
 
 def read_by_model(outcome: Outcome) -> Bools | None:
@@ -143,7 +195,7 @@ def _labels(frame: pd.DataFrame, given: pd.Series[Any] | None, values: Values) -
     """Return the labels *given* as numbers like *values*, NaN where there is none; None without
     any. Raises FrameError for labels of another kind.
     """
-    if given is None or not bool(given.notna().any()):
+    if given is None:
         return None
     if values.kind is OutcomeKind.CATEGORICAL:
         raise FrameError("labels correct yes/no answers and numbers; this outcome holds labels")
@@ -283,7 +335,7 @@ class ScoredRows:
             used=self.used,
             missing=self.missing,
             first_high=first_high,
-            scale=(self.reading.low, self.reading.high),
+            scale=self.reading.scale,
             at_random=cell,
             weight=self.design.weight,
         )

@@ -19,6 +19,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.model import PairResult, Reason, Verdict, deciding_pair
 from pytest_fairness.statistics.choices import NEITHER, Choices
+from pytest_fairness.statistics.clusters import TwoUnits
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.proportions import (
     ImpactRatio,
@@ -26,7 +27,7 @@ from pytest_fairness.statistics.proportions import (
     impact_ratio,
     reference_group,
 )
-from pytest_fairness.statistics.selection_rates import Difference, Units, equal_selection
+from pytest_fairness.statistics.selection_rates import Units, equal_selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class _Test(NamedTuple):
     """A group that is compared with the reference."""
 
     group: int
-    difference: Difference
+    difference: TwoUnits
     corrected_p_value: float
 
 
@@ -122,7 +123,7 @@ def _tests(choices: Choices, units: Units, reference: int, correction: str) -> I
             yield _Test(a, difference, p_value)
 
 
-def _inflation(difference: Difference) -> float:
+def _inflation(difference: TwoUnits) -> float:
     """Return how much more the rates spread than independent trials would: what turns the trials' p
     into that of the names.
     """
@@ -193,7 +194,7 @@ def _ratio(
     names: tuple[str, str], lower: _Selected, ratio: ImpactRatio, test: _Test, decision: Decision
 ) -> SelectionRatio:
     z = -ratio.z
-    if (ratio.x_low, ratio.n_low) == (lower.wins, lower.choices):
+    if ratio.counts[:2] == (lower.wins, lower.choices):
         z = ratio.z
     return SelectionRatio(
         group=names[0],

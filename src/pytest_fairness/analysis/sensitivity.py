@@ -248,7 +248,7 @@ def _of_four_fifths(
 
     decided = frame.assign(**{decisions.name: np.where(decisions.present, decisions.yes, np.nan)})
     if labels is not None:
-        decided[labels] = decisions.labels
+        decided[labels] = decisions.readers.labels
     return sensitivity(
         decided, decisions.name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options
     )

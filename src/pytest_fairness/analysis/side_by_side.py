@@ -32,7 +32,7 @@ from pytest_fairness.analysis.reading import Reading, as_columns, intersections,
 from pytest_fairness.analysis.sentences import RATES, amount
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, OutcomeKind, Reason, to_json
-from pytest_fairness.statistics.arrays import Coded, Ints, Values, flags, means_of
+from pytest_fairness.statistics.arrays import Coded, Ints, flags, means_of
 from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.corrections import correct
@@ -304,16 +304,7 @@ def _read(cells: SharedCells, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFram
         refused = flags(frame, "refused") & ~flags(frame, "undetermined")
         # Who is refused gets no favourable decision.
         values = np.where(refused, 0.0, np.where(decisions.present, decisions.yes, np.nan))
-        rates = Values(values=values, kind=OutcomeKind.BINARY)
-        reading = Reading(
-            name=decisions.name,
-            values=rates,
-            unit="",
-            lower_is_worse=True,
-            favourable=1.0,
-            low=0.0,
-            high=1.0,
-        )
+        reading = Reading.of_decisions(decisions.name, values)
         yield frame.drop(columns="refused", errors="ignore"), reading
         return
     reading = read(frame, outcome, arguments.get("kind"), arguments.get("lower_is_worse"), None)
@@ -395,8 +386,8 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
         "kind": kind,
         "unit": data.reading.unit,
         "by": contrast.by,
-        "group_1": data.labels[a],
-        "group_2": data.labels[b],
+        "group_1": data.first.labels[a],
+        "group_2": data.first.labels[b],
         "n": int(used.min()),
         **_means(data),
     }
@@ -431,7 +422,7 @@ def _change(contrast: SideContrast, at: int, family: _Family) -> SideChange:
     turn = 1.0
     if max(measured.control.mean, measured.treated.mean, key=abs) < 0:
         turn = -1.0
-        facts |= {"group_1": data.labels[b], "group_2": data.labels[a]}
+        facts |= {"group_1": data.first.labels[b], "group_2": data.first.labels[a]}
     low, high = change.interval(0.9, turn)
     low_95, high_95 = change.interval(0.95, turn)
     notes: tuple[str, ...] = ()
@@ -544,7 +535,7 @@ def _means(data: ArmTrials) -> dict[str, float]:
     """
     if data.second is not None:
         return {}
-    half = data.first.size // 2
+    half = data.first.codes.size // 2
     both = data.used[:half] & data.used[half:]
     if not both.any():
         return {}

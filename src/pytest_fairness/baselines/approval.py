@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from pytest_fairness.errors import ApprovalRefusedError
 
@@ -61,21 +60,29 @@ class Approval:
     previous_digest: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredRun:
+    """The answers of a run: of a simulated endpoint, or of a run that was recorded. So many planned
+    trials are ``unfinished``: not answered, refused or otherwise concluded.
+    """
+
+    simulated: bool
+    replayed: bool = False
+    unfinished: int = 0
+
+
 def new_approval(
     policy: ApprovalPolicy,
+    answered: AnsweredRun,
     *,
     rootdir: Path,
     folder: Path,
-    unfinished: int,
+    run_id: str | None,
     environ: Mapping[str, str],
-    **facts: Any,
 ) -> Approval:
-    """An approval given now, by whoever runs this session, at the commit that is checked out in
-    *rootdir*.
-
-    *unfinished* counts planned trials that were not answered, refused or otherwise concluded;
-    *facts* are further fields. Raises ApprovalRefusedError where no approval may be considered at
-    all.
+    """An approval of a run that was *answered* so, given now, by whoever runs this session, at the
+    commit that is checked out in *rootdir*. Raises ApprovalRefusedError where no approval may be
+    considered at all.
     """
     justification = _one_line(policy.justification, None)
     refusal = None
@@ -92,9 +99,9 @@ def new_approval(
             f'a baseline records why it was approved. Say so with {JUSTIFICATION} "what changed, and what was '
             f'reviewed", in up to {_MAX_JUSTIFICATION} characters (here are {len(justification)}).'
         )
-    elif unfinished:
+    elif answered.unfinished:
         refusal = (
-            f"{unfinished} planned trial(s) never finished, so the scores are not those of the "
+            f"{answered.unfinished} planned trial(s) never finished, so the scores are not those of the "
             "whole design. Run again "
             "until all are answered (finished trials are not paid for twice), then approve."
         )
@@ -110,7 +117,9 @@ def new_approval(
         git_commit=commit,
         dirty=dirty,
         tool_version=metadata.version("pytest-fairness"),
-        **facts,
+        run_id=run_id,
+        simulated=answered.simulated,
+        replayed=answered.replayed,
     )
 
 

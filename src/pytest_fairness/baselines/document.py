@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pytest_fairness.baselines.approval import APPROVE, Approval
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.model import to_json
+from pytest_fairness.model import fields_of, to_json
 
 if TYPE_CHECKING:
     from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
@@ -88,23 +88,34 @@ BY_MODEL = "model:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineDocument:
-    """The scores of one test, as approved; without ``approval`` it is a proposal, which is never
-    read back.
+class MeasuredScore:
+    """A score, as a run measured it, and what it was made of.
 
     ``threshold`` is the score from which a persona passes, where the test has one: at or above it,
-    or at or below it where not ``lower_is_worse``. ``version`` counts the approvals: v1.0.0,
-    v1.1.0, …
+    or at or below it where not ``lower_is_worse``.
     """
 
-    test_id: str
     score: str
     summary: ScoreSummary
     fingerprints: Fingerprints
-    approval: Approval | None = None
     threshold: float | None = None
     lower_is_worse: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineDocument(MeasuredScore):
+    """The scores of one test, as approved; without ``approval`` it is a proposal, which is never
+    read back. ``version`` counts the approvals: v1.0.0, v1.1.0, …
+    """
+
+    test_id: str
+    approval: Approval | None = None
     version: str = _FIRST_VERSION
+
+    @classmethod
+    def proposed(cls, measured: MeasuredScore, test_id: str, approval: Approval | None) -> Self:
+        """Return the document of what a test *measured*."""
+        return cls(test_id=test_id, approval=approval, **fields_of(MeasuredScore, measured))
 
     def next_version(self) -> str:
         """The version of what takes the place of this."""

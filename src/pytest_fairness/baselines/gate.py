@@ -7,7 +7,7 @@ room. The gate knows who may approve what, and nothing of statistics or verdicts
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_fairness.baselines.approval import (
@@ -59,9 +59,9 @@ class Gate:
     rules: ApprovalRules
     policy: ApprovalPolicy
     simulated: bool
-    approved: BaselineDocument | None = None
-    finding: Finding | None = None
-    changes: tuple[str, ...] = ()
+    approved: BaselineDocument | None = field(default=None, init=False)
+    finding: Finding | None = field(default=None, init=False)
+    changes: tuple[str, ...] = field(default=(), init=False)
 
     def recalled(self, content: bytes) -> None:
         """Take the approved text; BaselineError if it cannot be trusted or is another test's."""

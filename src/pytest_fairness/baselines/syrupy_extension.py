@@ -25,10 +25,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from syrupy.data import SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension, SnapshotCollectionStorage
 
-from pytest_fairness.baselines.approval import APPROVE, JUSTIFICATION, ApprovalPolicy, new_approval
+from pytest_fairness.baselines.approval import (
+    APPROVE,
+    JUSTIFICATION,
+    AnsweredRun,
+    ApprovalPolicy,
+    new_approval,
+)
 from pytest_fairness.baselines.changelog import NAME as CHANGELOG
 from pytest_fairness.baselines.changelog import changelog_entry
-from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
+from pytest_fairness.baselines.document import BaselineDocument, MeasuredScore
 from pytest_fairness.baselines.gate import ApprovalRules, Compare, Gate
 from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
@@ -38,8 +44,6 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
     from syrupy.location import PyTestLocation
     from syrupy.types import SerializedData, SnapshotIndex
-
-    from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 
 class BaselineExtension(AbstractSyrupyExtension):
@@ -133,25 +137,11 @@ class BaselineStore:
     run_id: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    def check(
-        self,
-        score: str,
-        summary: ScoreSummary,
-        compare: Compare,
-        *,
-        fingerprints: Fingerprints,
-        simulated: bool,
-        replayed: bool = False,
-        unfinished: int = 0,
-        threshold: float | None = None,
-        lower_is_worse: bool = True,
-    ) -> Finding:
-        """Compare *summary* with the approved baseline of *score* in this test; under approve,
-        write it.
+    def check(self, measured: MeasuredScore, answered: AnsweredRun, compare: Compare) -> Finding:
+        """Compare what was *measured* in a run that was *answered* so with the approved baseline of
+        that score in this test; under approve, write it.
 
-        *compare* turns the approved summary into the finding about this run. *unfinished* counts
-        the planned trials that came to no conclusion. *threshold* and *lower_is_worse* are those of
-        :class:`BaselineDocument`.
+        *compare* turns the approved summary into the finding about this run.
 
         The finding returned is the comparison, with what changed since the approval in its notes
         and the baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval
@@ -165,29 +155,19 @@ class BaselineStore:
         __tracebackhide__ = (
             True  # the error says it all; our own lines would stand between it and the test
         )
-        name = baseline_name(self.test_id, score)
+        name = baseline_name(self.test_id, measured.score)
         approval = None
         path = self.root / name
         if self.policy.approve:
             approval = new_approval(
                 self.policy,
+                answered,
                 rootdir=self.rootdir,
                 folder=self.root,
                 run_id=self.run_id,
-                simulated=simulated,
-                replayed=replayed,
-                unfinished=unfinished,
                 environ=self.environ,
             )
-        proposed = BaselineDocument(
-            test_id=self.test_id,
-            score=score,
-            summary=summary,
-            fingerprints=fingerprints,
-            approval=approval,
-            threshold=threshold,
-            lower_is_worse=lower_is_worse,
-        )
+        proposed = BaselineDocument.proposed(measured, self.test_id, approval)
         file = path.as_posix()
         if path.is_relative_to(self.rootdir):
             file = path.relative_to(self.rootdir).as_posix()
@@ -197,7 +177,7 @@ class BaselineStore:
             compare=compare,
             rules=self.rules,
             policy=self.policy,
-            simulated=simulated,
+            simulated=answered.simulated,
         )
         assertion = replace(
             self.snapshot,
@@ -205,7 +185,7 @@ class BaselineStore:
             update_snapshots=self.policy.approve,
             update_new_snapshots_only=False,  # --snapshot-update-new-only approves nothing either
         )
-        assertion(name=score).__eq__(proposed)
+        assertion(name=measured.score).__eq__(proposed)
         result = assertion.executions[assertion.num_executions - 1]
         failed = gate.finding is not None and gate.finding.verdict is Verdict.FAIL
         if isinstance(result.exception, ApprovalRefusedError) and failed:
@@ -221,7 +201,7 @@ class BaselineStore:
             if not (self.rootdir / module).exists():
                 how = f"with the same command and\n    -k {shlex.quote(test)}"
             raise MissingBaselineError(
-                f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does "
+                f"No baseline is approved for the score {measured.score!r} of {self.test_id} ({file} does "
                 "not exist). "
                 "Review this run's scores; if they are what you want to be held to, approve them "
                 f'{how} {APPROVE} {JUSTIFICATION} "…"\n'

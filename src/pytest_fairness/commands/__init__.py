@@ -59,6 +59,12 @@ def add_flag(parser: argparse.ArgumentParser, option: str, about: str) -> None:
     parser.add_argument(option, action="store_true", help=about)
 
 
+def add_records_only(parser: argparse.ArgumentParser, pages: str) -> None:
+    """Add the option that compares none of the *pages* of a bundle."""
+    about = f"compare no {pages}: for one that another version made"
+    add_flag(parser, "--records-only", about)
+
+
 def add_column(parser: argparse.ArgumentParser, option: str, about: str) -> None:
     """Add an *option* that names a column of a table."""
     parser.add_argument(option, metavar="COLUMN", help=about)

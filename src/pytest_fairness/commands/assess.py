@@ -411,16 +411,7 @@ def _page(path: Path, findings: Sequence[Finding]) -> Page:
 
     sections = []
     for number, finding in enumerate(findings, 1):
-        sections.append(
-            finding_section(
-                finding,
-                f"finding-{number}",
-                nodeid="",
-                outcome="",
-                examples=None,
-                examples_at="",
-            )
-        )
+        sections.append(finding_section(finding, f"finding-{number}"))
     return Page(
         name="assessment",
         title=f"Assessment of {path.name}",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_flag, add_path, add_run, complete
+from pytest_fairness.commands import add_path, add_records_only, add_run, complete
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.verification import Verification
@@ -49,11 +49,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "path", metavar="RUN|PATH", help="a bundle, the folder it was unpacked to, or a run"
     )
-    add_flag(
-        parser,
-        "--records-only",
-        "compare no index, report or table of a bundle: for one that another version made",
-    )
+    add_records_only(parser, "index, report or table of a bundle")
     parser.set_defaults(run=verify)
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_flag, add_path
+from pytest_fairness.commands import add_flag, add_path, add_records_only
 
 
 def add(subparsers: Any) -> None:
@@ -26,11 +26,7 @@ def add(subparsers: Any) -> None:
         parser, "--replies", "publish replies as well: the whole report, and the bundle itself"
     )
     add_path(parser, "--into", "of a run: the bundle to write (audit-RUN.zip)")
-    add_flag(
-        parser,
-        "--records-only",
-        "compare no page of the bundle, as verify does: for one that another version made",
-    )
+    add_records_only(parser, "page of the bundle, as verify does")
     parser.set_defaults(run=publish)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import repeat, starmap
 from math import prod
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 from pytest_fairness.design.answer_forms import AnswerForm
 from pytest_fairness.design.slugs import slugs
@@ -24,7 +24,7 @@ from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.design.templates import PRONOUNS, SLOTS, UNSENDABLE, Template, pronouns
 from pytest_fairness.documents import is_number
 from pytest_fairness.errors import UsageError, refuse_twice
-from pytest_fairness.model import JSON, Cell
+from pytest_fairness.model import JSON, Cell, fields_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +113,36 @@ Pair: TypeAlias = "tuple[str, str]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LazyCells(Sequence[Cell]):
-    """The cells of a design by their number, all or those at ``positions``, made when they are
-    read; each is asked ``repetitions`` times, with ``parameters``. ``stages`` are those that they
-    can be asked in; None where they are asked as a whole. ``answer`` is the form of an answer; None
-    where a test has none. ``locale`` is the language that a test asks in, None for English.
+class AskedTexts:
+    """The texts that a design asks, whatever the people: ``templates`` in the contexts of ``axes``,
+    each in a conversation of ``turns``, with ``parameters``. ``answer`` is the form of an answer,
+    None where a test has none; a text says it where ``asks_for_form``.
     """
 
     templates: tuple[Template, ...]
     axes: tuple[Axis, ...]
-    repetitions: int
     parameters: Mapping[str, JSON]
+    turns: tuple[Template, ...] = ()
+    answer: AnswerForm | None = None
+    asks_for_form: bool = True
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Return these fields by their names, for another object that has them."""
+        return fields_of(AskedTexts, self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LazyCells(AskedTexts, Sequence[Cell]):
+    """The cells of a design by their number, all or those at ``positions``, made when they are
+    read; each is asked ``repetitions`` times. ``stages`` are those that they can be asked in; None
+    where they are asked as a whole. ``locale`` is the language that a test asks in, None for
+    English.
+    """
+
+    repetitions: int
     positions: tuple[int, ...] | None = None
     stages: Stages | None = None
-    answer: AnswerForm | None = None
     locale: str | None = None
 
     @property

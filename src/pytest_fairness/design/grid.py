@@ -15,9 +15,16 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.answer_forms import ANSWER_SLOT, ENGLISH, UNFILLED, AnswerForm
+from pytest_fairness.design.answer_forms import ANSWER_SLOT, ENGLISH, UNFILLED
 from pytest_fairness.design.answer_forms import answer_form as form_of
-from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
+from pytest_fairness.design.axes import (
+    AskedTexts,
+    LazyCells,
+    Pair,
+    axes,
+    check_counts,
+    positions,
+)
 from pytest_fairness.design.locales import Locale, read_locale
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
@@ -76,8 +83,6 @@ class Grid(LazyCells):
     units: tuple[Unit, ...]
     system: Template | None
     name_slot: str
-    turns: tuple[Template, ...] = ()
-    asks_for_form: bool = True
     role: str = ROLE
     group_size: int = 0
 
@@ -210,24 +215,18 @@ class Grid(LazyCells):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridDesign:
+class GridDesign(AskedTexts):
     """A grid as its marker declares it, each argument read by itself.
 
     From it names and units are drawn, and what is drawn is checked, which gives the grid:
     ``GridDesign.parse(...).draw(banks).check()``.
     """
 
-    templates: tuple[Template, ...]
     system: Template | None
-    turns: tuple[Template, ...]
-    axes: tuple[Axis, ...]
     classes: tuple[GroupAxis, ...]
     personas: tuple[Persona, ...]
     conditions: tuple[Condition, ...]
-    answer: AnswerForm | None
-    asks_for_form: bool
     locale: Locale | None
-    parameters: Mapping[str, JSON]
     name_slot: str
     names: int | None
     repetitions: int | None
@@ -467,19 +466,14 @@ class DrawnGrid:
             role = design.locale.role
             locale = design.locale.name
         return Grid(
+            **design.asked,
             role=role,
             locale=locale,
-            templates=design.templates,
-            axes=design.axes,
             units=self.units,
             system=design.system,
-            turns=design.turns,
-            answer=design.answer,
-            asks_for_form=design.asks_for_form,
             name_slot=design.name_slot,
             group_size=self.group_size,
             repetitions=design.repetitions or _FEWEST_REPETITIONS,
-            parameters=design.parameters,
         )
 
     def _check_axes(self) -> None:

@@ -26,7 +26,14 @@ from pytest_fairness.design.answer_forms import (
     choice_form,
 )
 from pytest_fairness.design.arms import Arm, arms_of
-from pytest_fairness.design.axes import Axis, LazyCells, Pair, axes, check_counts, positions
+from pytest_fairness.design.axes import (
+    AskedTexts,
+    LazyCells,
+    Pair,
+    axes,
+    check_counts,
+    positions,
+)
 from pytest_fairness.design.candidates import (
     QUALIFICATIONS,
     Candidate,
@@ -160,8 +167,6 @@ class PairGrid(LazyCells):
     requests: Mapping[tuple[str, str], tuple[Prompted, ...]]
     slates: tuple[Slate, ...]
     ranking: bool
-    turns: tuple[Template, ...] = ()
-    asks_for_form: bool = True
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -381,23 +386,17 @@ Roster: TypeAlias = "Mapping[str, Sequence[Candidate]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairDesign:
+class PairDesign(AskedTexts):
     """Choices between candidates as their marker declares them, each argument read by itself.
 
     From it candidates are drawn, and what is drawn is checked, which gives the grid:
     ``PairDesign.parse(...).draw(banks).check()``.
     """
 
-    templates: tuple[Template, ...]
     groups: tuple[Group, ...]
-    axes: tuple[Axis, ...]
     arms: object
     system: str | None
     conditions: tuple[Condition, ...]
-    turns: tuple[Template, ...]
-    answer: AnswerForm | None
-    asks_for_form: bool
-    parameters: Mapping[str, JSON]
     size: int
     ranking: bool
     repetitions: int
@@ -680,19 +679,14 @@ class DrawnPairs:
         _check_swap(self.scenes, design.first_context)
         self._check_turns()
         grid = PairGrid(
-            templates=design.templates,
-            axes=design.axes,
+            **design.asked,
             scenes=self.scenes,
             arms=self.arms,
             named_arms=self.named_arms,
             requests=requests,
             slates=_slates(design.groups, design.size),
             repetitions=design.repetitions // self.tuples,
-            parameters=design.parameters,
             ranking=design.ranking,
-            turns=design.turns,
-            answer=design.answer,
-            asks_for_form=design.asks_for_form,
             locale=design.locale_name,
         )
         sample = design.sample

@@ -271,19 +271,14 @@ def _joined(grids: Mapping[str, Grid]) -> PooledGrid:
         units += grid.units
         texts |= dict.fromkeys(map(attrgetter("id"), grid.templates), label)
     return PooledGrid(
-        templates=tuple(templates),
+        **{**first.asked, "templates": tuple(templates)},
         units=tuple(units),
         texts=texts,
         sizes={label: grid.group_size for label, grid in grids.items()},
-        axes=first.axes,
         system=first.system,
-        turns=first.turns,
         name_slot=first.name_slot,
-        answer=first.answer,
-        asks_for_form=first.asks_for_form,
         role=first.role,
         locale=first.locale,
-        parameters=first.parameters,
         repetitions=max(grid.repetitions for grid in grids.values()),
         group_size=max(grid.group_size for grid in grids.values()),
     )

@@ -280,15 +280,20 @@ class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
 _HeaderValue = str | int | float | FromEnvironment
 
 
-class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UsagePaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Paths in the body of a response to what it says of its price: tokens, or US dollars."""
+
+    input_tokens: str | None = None
+    output_tokens: str | None = None
+    cost: str | None = None
+
+
+class ReplyPaths(UsagePaths, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Paths in the body of a response to the text of the reply, and to what else is read there."""
 
     text: str
     finish_reason: str | None = None
     model: str | None = None
-    input_tokens: str | None = None
-    output_tokens: str | None = None
-    cost: str | None = None
 
     def __post_init__(self) -> None:
         for name, path in self.given.items():

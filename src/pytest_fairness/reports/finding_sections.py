@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -67,34 +68,43 @@ _RED = "Red is a p below the level beside it. Levels allow for the looks before 
 _DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardReplies:
+    """The replies that a card shows: ``examples`` of its groups, which stand in the card
+    ``examples_at``; and those of what it was ``judged`` from, which are found among ``replies`` by
+    the keys of their trials.
+    """
+
+    examples: Examples | None = None
+    examples_at: str = ""
+    judged: JudgedTable | None = None
+    replies: Replies | None = None
+
+
+NO_REPLIES = CardReplies()
+
+
 def finding_section(
     finding: model.Finding,
     identity: str,
     *,
-    nodeid: str,
-    outcome: str,
-    examples: Examples | None,
-    examples_at: str,
-    judged: JudgedTable | None = None,
-    replies: Replies | None = None,
+    nodeid: str = "",
+    outcome: str = "",
+    shown: CardReplies = NO_REPLIES,
 ) -> Section:
-    """The card of the finding that reports call *identity*. *examples* are those of its groups;
-    they stand in the card
-    *examples_at*. *judged* is what it was judged from, whose *replies* are found by the keys of
-    their trials.
-    """
+    """The card of the finding that reports call *identity*, with the replies that are *shown*."""
     assertion = finding.assertion.replace("_", " ")
     by = words.led(" by ", finding.protected_class)
     about = f"{identity}{words.led(' · ', nodeid)}"
-    parts = [*_requirement_and_terms(finding), *_figures(finding, judged)]
-    if judged is not None and replies is not None:
-        parts.append(_matched(finding, judged, replies))
+    parts = [*_requirement_and_terms(finding), *_figures(finding, shown.judged)]
+    if shown.judged is not None and shown.replies is not None:
+        parts.append(_matched(finding, shown.judged, shown.replies))
     parts += _reached(finding)
-    if examples is not None and identity == examples_at:
-        parts += _examples(finding, examples)
-    elif examples is not None:
-        where = f"Examples of these groups stand under finding {examples_at}."
-        parts.append(Link(words=where, to=examples_at))
+    if shown.examples is not None and identity == shown.examples_at:
+        parts += _examples(finding, shown.examples)
+    elif shown.examples is not None:
+        where = f"Examples of these groups stand under finding {shown.examples_at}."
+        parts.append(Link(words=where, to=shown.examples_at))
     return Section(
         id=identity,
         heading=(finding.outcome or assertion) + by,

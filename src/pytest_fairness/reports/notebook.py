@@ -177,9 +177,7 @@ def _drawn(chart: Chart | None) -> tuple[Chart, str] | None:
 
 def finding_page(finding: Finding) -> str:
     """The card of the report on a page by itself."""
-    section = finding_section(
-        finding, "finding", nodeid=finding.test_id, outcome="", examples=None, examples_at=""
-    )
+    section = finding_section(finding, "finding", nodeid=finding.test_id)
     page = Page(
         name="finding",
         title="Finding",

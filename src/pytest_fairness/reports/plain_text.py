@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import singledispatch
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 from pytest_fairness.model import Finding
 from pytest_fairness.reports import sections
@@ -21,12 +20,12 @@ from pytest_fairness.reports.escaping import (
     wrapped,
 )
 from pytest_fairness.reports.finding_sections import finding_digest
-from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.overview import by_verdict
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.judged_tables import JudgedTable
 
+P = ParamSpec("P")
 WIDTH = 100
 #: Lines of a reply that stands beside another.
 MOST_LINES = 4
@@ -39,21 +38,25 @@ def finding_text(finding: Finding, judged: JudgedTable | None = None) -> str:
     return _joined(finding_digest(finding, judged))
 
 
-def summary_lines(
-    results: RunResults,
-    report: Path | str | None = None,
-    printed: Iterable[str] = (),
-    *,
-    verbose: bool = False,
-) -> list[str]:
-    """The end of a session, without blank lines; its paragraphs hang."""
-    lines: list[str] = []
-    for part in session_parts(results, report, printed, verbose=verbose):
-        if isinstance(part, str):
-            lines += wrapped(line(part), WIDTH, "", "  ")
-        else:
-            lines += lines_of(part, WIDTH)
-    return list(map(commandless, lines))
+def _in_lines(parts_of: Callable[P, Iterable[sections.Part]]) -> Callable[P, list[str]]:
+    """Return a function that gives what *parts_of* does as lines, of which none is blank; its
+    paragraphs hang.
+    """
+
+    def lines_of_parts(*arguments: P.args, **keywords: P.kwargs) -> list[str]:
+        lines: list[str] = []
+        for part in parts_of(*arguments, **keywords):
+            if isinstance(part, str):
+                lines += wrapped(line(part), WIDTH, "", "  ")
+            else:
+                lines += lines_of(part, WIDTH)
+        return list(map(commandless, lines))
+
+    return lines_of_parts
+
+
+#: The end of a session.
+summary_lines = _in_lines(session_parts)
 
 
 def page_text(page: sections.Page) -> str:

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.reports.audit_sections import counts_section, mitigations_section
-from pytest_fairness.reports.examples import Examples, collect_examples
-from pytest_fairness.reports.finding_sections import finding_section
+from pytest_fairness.reports.examples import collect_examples
+from pytest_fairness.reports.finding_sections import NO_REPLIES, CardReplies, finding_section
 from pytest_fairness.reports.findings_json import RunResults
 from pytest_fairness.reports.heat_maps import class_section, heat_section
-from pytest_fairness.reports.judged_tables import JudgedTable, JudgedTables, Replies
+from pytest_fairness.reports.judged_tables import JudgedTables
 from pytest_fairness.reports.overview import (
     MOST_CARDS,
     counted_findings,
@@ -76,42 +76,29 @@ def finding_cards(results: RunResults, run_dir: Path) -> list[Section]:
     for at in shown:
         finding = results.findings[at]
         key = (finding.protected_class, finding.model_endpoint or "")
-        card = _card(
-            results,
-            at,
+        replies = CardReplies(
             examples=examples.get(key),
             examples_at=results.ids[first.setdefault(key, at)],
             judged=judged.of(results, at),
             replies=judged.replies,
         )
-        cards.append(card)
+        cards.append(_card(results, at, replies))
     return cards
 
 
 def cards_without_replies(results: RunResults) -> list[Section]:
     """Cards of the findings as :func:`finding_cards` makes them, without a word of a reply."""
     shown = results.order[:MOST_CARDS]
-    return [_card(results, at, examples=None, examples_at="") for at in shown]
+    return [_card(results, at) for at in shown]
 
 
-def _card(
-    results: RunResults,
-    at: int,
-    *,
-    examples: Examples | None,
-    examples_at: str,
-    judged: JudgedTable | None = None,
-    replies: Replies | None = None,
-) -> Section:
+def _card(results: RunResults, at: int, replies: CardReplies = NO_REPLIES) -> Section:
     return finding_section(
         results.findings[at],
         results.ids[at],
         nodeid=results.test_of(at),
         outcome=results.maker_of(at).outcome,
-        examples=examples,
-        examples_at=examples_at,
-        judged=judged,
-        replies=replies,
+        shown=replies,
     )
 
 

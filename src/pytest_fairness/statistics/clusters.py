@@ -30,6 +30,24 @@ CONFIDENCE = 0.90
 """Of the intervals that a verdict reads: two one-sided tests at 5 % (Schuirmann 1987)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoUnits:
+    """A difference tested with the row as the unit, and with the name: None with one name a group.
+    ``z`` is that of rows.
+    """
+
+    z: float
+    p_row: float
+    p_cluster: float | None
+
+    @property
+    def p_value(self) -> float:
+        """Return the larger p."""
+        if self.p_cluster is None:
+            return self.p_row
+        return max(self.p_row, self.p_cluster)
+
+
 @lru_cache(maxsize=64)
 def all_pairs(groups: int) -> Pairs:
     """Every pair of so many groups; read-only, for it is handed out again."""

@@ -23,7 +23,7 @@ from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.clusters import reach, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.pair_table import PairTable
-from pytest_fairness.statistics.proportions import ImpactRatio
+from pytest_fairness.statistics.proportions import ImpactRatio, RatioCounts
 
 FEWEST_LABELS = 2
 """Labels, and clusters that hold some, without which a group's mean has no error."""
@@ -260,14 +260,8 @@ def ratio_by_labels(first: LabelledRate, second: LabelledRate, confidence: float
     plain, wanted = (
         float(np.exp(t_quantile(df, (1 + level) / 2) * error)) for level in (0.95, confidence)
     )
-    a = lower.rate * lower.rows
-    b = higher.rate * higher.rows
-    pooled = (a + b) / (lower.rows + higher.rows)
     return ImpactRatio(
-        x_low=a,
-        n_low=lower.rows,
-        x_high=b,
-        n_high=higher.rows,
+        counts=_counts(lower, higher),
         ratio=ratio,
         ratio_low=ratio / plain,
         ratio_high=ratio * plain,
@@ -276,9 +270,12 @@ def ratio_by_labels(first: LabelledRate, second: LabelledRate, confidence: float
         z=(lower.rate - higher.rate) / (lower.variance + higher.variance) ** 0.5,
         fisher=np.nan,
         smallest_expected=np.nan,
-        shortfall=max(lower.rows * pooled - a, 0.0),
-        flip_flop=(a + 1) * higher.rows >= (b - 1) * lower.rows,
     )
+
+
+def _counts(lower: LabelledRate, higher: LabelledRate) -> RatioCounts:
+    """Return what two rates come to among the rows of their groups."""
+    return RatioCounts(lower.rate * lower.rows, lower.rows, higher.rate * higher.rows, higher.rows)
 
 
 def _ratio_of_none(lower: LabelledRate, higher: LabelledRate) -> ImpactRatio:
@@ -289,12 +286,8 @@ def _ratio_of_none(lower: LabelledRate, higher: LabelledRate) -> ImpactRatio:
         ratio = 1.0
     else:
         t = -higher.rate / max(higher.variance, 1e-300) ** 0.5
-    favoured = higher.rate * higher.rows
     return ImpactRatio(
-        x_low=0,
-        n_low=lower.rows,
-        x_high=favoured,
-        n_high=higher.rows,
+        counts=_counts(lower, higher),
         ratio=ratio,
         ratio_low=ratio,
         ratio_high=ratio,
@@ -303,8 +296,6 @@ def _ratio_of_none(lower: LabelledRate, higher: LabelledRate) -> ImpactRatio:
         z=t,
         fisher=np.nan,
         smallest_expected=np.nan,
-        shortfall=lower.rows * favoured / (lower.rows + higher.rows),
-        flip_flop=favoured > 0 and higher.rows >= (favoured - 1) * lower.rows,
     )
 
 

@@ -233,9 +233,15 @@ def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Fl
     return chosen, effect[at, chosen], low[at, chosen], high[at, chosen]
 
 
-def intervals(
-    effects: Sequence[Effect], df: Floats, confidence: float
-) -> tuple[Floats, Floats, Floats]:
+class EffectIntervals(NamedTuple):
+    """Effects (P × E) with the ends of their intervals."""
+
+    effect: Floats
+    low: Floats
+    high: Floats
+
+
+def intervals(effects: Sequence[Effect], df: Floats, confidence: float) -> EffectIntervals:
     """θ and θ ± t·SE of each pair and effect (P × E), the two-sided interval of that *confidence*;
     from −∞ to ∞ where there is no error to be had.
     """
@@ -243,7 +249,7 @@ def intervals(
     half = np.stack([reach(effect.error, df, confidence) for effect in effects], axis=1)
     # An infinite effect (two constants) has nothing on either side of it.
     half = np.where(np.isinf(value), 0.0, half)
-    return value, value - half, value + half
+    return EffectIntervals(value, value - half, value + half)
 
 
 def ragged_share(layout: Layout, pairs: Pairs) -> Floats:

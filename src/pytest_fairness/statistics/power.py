@@ -26,7 +26,7 @@ from pytest_fairness.statistics.arrays import Bools, Floats
 from pytest_fairness.statistics.categories import balanced_v, chi_square, clustering, d_of_v
 from pytest_fairness.statistics.clusters import CONFIDENCE, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, d_of_delta
-from pytest_fairness.statistics.pair_table import combine, intervals
+from pytest_fairness.statistics.pair_table import EffectIntervals, combine, intervals
 from pytest_fairness.statistics.proportions import (
     FEW,
     ClusteredRates,
@@ -112,16 +112,14 @@ class Drawn:
     are practically equal; ``constant``: neither group varies."""
 
     p_value: Floats
-    effect: Floats
-    low: Floats
-    high: Floats
+    effects: EffectIntervals
     near: Bools | None = None
     constant: Bools | None = None
 
     @classmethod
     def of(cls, p_value: Floats, effects: Sequence[Effect], df: Floats, **rates: Bools) -> Drawn:
-        effect, low, high = intervals(effects, np.full(p_value.size, df), CONFIDENCE)
-        return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
+        of_effects = intervals(effects, np.full(p_value.size, df), CONFIDENCE)
+        return cls(p_value=p_value, effects=of_effects, **rates)
 
 
 class _Ranks(NamedTuple):
@@ -371,7 +369,7 @@ def draw_labels(
     top = np.full(value.shape, np.inf)
     if intervals:
         top = np.maximum(high[:, None], value)
-    return Drawn(p_value=p_value, effect=value, low=np.zeros(value.shape), high=top)
+    return Drawn(p_value=p_value, effects=EffectIntervals(value, np.zeros(value.shape), top))
 
 
 def _labels_of_rows(

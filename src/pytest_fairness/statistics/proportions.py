@@ -236,22 +236,27 @@ Guidelines).
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImpactRatio:
-    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against
+class RatioCounts(NamedTuple):
+    """The favourable decisions of two groups, the lower rate first: ``x_low`` of ``n_low`` against
     ``x_high`` of ``n_high``; whole numbers, but for rates that labels correct or strata weigh.
-
-    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 %
-    Katz interval, and ``low``–``high``, wider by the design effect and by Student's t; ``z``
-    the difference in standard deviations, pooled, negative or 0; ``shortfall`` how many favourable
-    decisions the lower group lacks at the pooled rate. ``flip_flop``: moving one favourable
-    decision from the higher to the lower group turns the order round.
     """
 
     x_low: float | Fraction
     n_low: int
     x_high: float | Fraction
     n_high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImpactRatio:
+    """Two groups' favourable decisions, compared by their *counts*.
+
+    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 %
+    Katz interval, and ``low``–``high``, wider by the design effect and by Student's t; ``z``
+    the difference in standard deviations, pooled, negative or 0.
+    """
+
+    counts: RatioCounts
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -260,8 +265,21 @@ class ImpactRatio:
     z: float
     fisher: float
     smallest_expected: float
-    shortfall: float
-    flip_flop: bool
+
+    @property
+    def shortfall(self) -> float:
+        """Return how many favourable decisions the lower group lacks at the pooled rate."""
+        x_low, n_low, x_high, n_high = self.counts
+        pooled = (x_low + x_high) / (n_low + n_high)
+        return max(float(n_low * pooled - x_low), 0.0)
+
+    @property
+    def flip_flop(self) -> bool:
+        """Return whether moving one favourable decision from the higher to the lower group turns
+        the order round.
+        """
+        x_low, n_low, x_high, n_high = self.counts
+        return bool(x_high > 0 and (x_low + 1) * n_high >= (x_high - 1) * n_low)
 
     @property
     def below(self) -> bool:
@@ -270,18 +288,14 @@ class ImpactRatio:
 
     def under(self, limit: Fraction) -> bool:
         """Return whether the ratio is below *limit*, in integers."""
-        return (
-            limit.denominator * self.x_low * self.n_high
-            < limit.numerator * self.x_high * self.n_low
-        )
+        x_low, n_low, x_high, n_high = self.counts
+        return limit.denominator * x_low * n_high < limit.numerator * x_high * n_low
 
     @property
     def log_odds(self) -> float:
         """The log odds ratio of the higher rate to the lower."""
-        counts = (
-            np.array([float(count)]) for count in (self.x_high, self.n_high, self.x_low, self.n_low)
-        )
-        return float(log_odds_ratio(*counts)[0])
+        x_low, n_low, x_high, n_high = (np.array([float(count)]) for count in self.counts)
+        return float(log_odds_ratio(x_high, n_high, x_low, n_low)[0])
 
 
 def impact_ratio(
@@ -304,12 +318,8 @@ def impact_ratio(
     t = float(t_quantile(np.array([min(df, 1e9)]), (1 + confidence) / 2)[0])
     less = max(design_effect, 1.0)
     _, low, high = (float(v[0]) for v in katz(xa / less, na / less, xb / less, nb / less, z=t))
-    pooled = (a + b) / (m + n)
     return ImpactRatio(
-        x_low=a,
-        n_low=m,
-        x_high=b,
-        n_high=n,
+        counts=RatioCounts(a, m, b, n),
         ratio=1.0 if b == 0 else ratio,
         ratio_low=plain_low,
         ratio_high=plain_high,
@@ -318,8 +328,6 @@ def impact_ratio(
         z=-float(np.sqrt(pearson(xa, na, xb, nb)[0])),
         fisher=float(fisher_exact(xa, na, xb, nb)[0]),
         smallest_expected=float(smallest_expected(xa, na, xb, nb)[0]),
-        shortfall=max(m * pooled - a, 0.0),
-        flip_flop=b > 0 and (a + 1) * n >= (b - 1) * m,
     )
 
 
@@ -397,12 +405,8 @@ def standardised_ratio(
         clustered_low, clustered_high = ratio * np.exp(-t * error), ratio * np.exp(t * error)
     if b == 0:
         ratio = 1.0
-    pooled = (a + b) / (rows[low] + rows[high])
     return ImpactRatio(
-        x_low=a,
-        n_low=rows[low],
-        x_high=b,
-        n_high=rows[high],
+        counts=RatioCounts(a, rows[low], b, rows[high]),
         ratio=ratio,
         ratio_low=float(plain_low),
         ratio_high=float(plain_high),
@@ -411,8 +415,6 @@ def standardised_ratio(
         z=np.nan,
         fisher=np.nan,
         smallest_expected=np.nan,
-        shortfall=max(float(rows[low] * pooled - a), 0.0),
-        flip_flop=bool(b > 0 and (a + 1) * rows[high] >= (b - 1) * rows[low]),
     )
 
 

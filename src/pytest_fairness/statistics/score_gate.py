@@ -45,14 +45,28 @@ PASS_MARGIN = 0.02
 """Passes may fall by so large a share of the personas: the overall margin of a yes/no score."""
 
 
+class ScopeP(NamedTuple):
+    """The one-sided p-value of a scope: the smaller of those by ``raw`` and by ``clipped`` changes,
+    and these two, corrected within their families; None where it does not belong to that family.
+    """
+
+    value: float
+    raw: float | None
+    clipped: float | None
+
+    @property
+    def corrected(self) -> float | None:
+        """The smaller of the corrected p-values; None where nothing was tested."""
+        return min((p for p in (self.raw, self.clipped) if p is not None), default=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeTest:
     """The overall score, one category, or the passes, compared with the baseline over ``n``
     personas that both have.
 
     ``test`` is on new − old as it is (negative: worse), ``clipped`` the mean change with outliers
-    clipped. ``p_raw`` and ``p_clipped`` are corrected within their families, None where the scope
-    does not belong to that family. ``regression``: significant in either family, and worse by the
+    clipped. ``regression``: significant in either family, and worse by the
     margin; ``slip``: significant, and within it. ``outliers`` are the personas whose change was
     clipped, with that change; ``crowded``: a category holds more of them than the others' share
     makes likely. ``repetitions_needed`` is the R with which a drop of the margin shows in 80 % of
@@ -68,9 +82,7 @@ class ScopeTest:
     margin: float
     test: MeanTest
     clipped: float
-    p_value: float
-    p_raw: float | None = None
-    p_clipped: float | None = None
+    p: ScopeP
     regression: bool = False
     slip: bool = False
     reason: Reason | None = None
@@ -79,14 +91,6 @@ class ScopeTest:
     repetitions_needed: int | None = None
     lost: int = 0
     gained: int = 0
-
-    @property
-    def corrected_p(self) -> float | None:
-        """The smaller of the corrected p-values; None where nothing was tested."""
-        p_values = [p for p in (self.p_raw, self.p_clipped) if p is not None]
-        if p_values:
-            return min(p_values)
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,10 +307,15 @@ def _tested(
         mean = float(both.kept.mean())
         now = scope.turn * float(both.new.mean())
         before = scope.turn * float(both.old.mean())
-    p_raw = p_values.corrected_raw.get(label)
-    p_clipped = p_values.corrected_clipped.get(label)
-    tested = ((p_raw, test.mean), (p_clipped, mean))
-    drops = [-change for p, change in tested if p is not None and p < alpha / 2]
+    p = ScopeP(
+        value=min(p_values.raw.get(label, 1.0), p_values.clipped.get(label, 1.0)),
+        raw=p_values.corrected_raw.get(label),
+        clipped=p_values.corrected_clipped.get(label),
+    )
+    tested = ((p.raw, test.mean), (p.clipped, mean))
+    drops = [
+        -change for corrected, change in tested if corrected is not None and corrected < alpha / 2
+    ]
     regression = any(drop > scope.margin + SLACK for drop in drops)
     lost = gained = 0
     if label == PASSES:
@@ -320,9 +329,7 @@ def _tested(
         margin=scope.margin,
         test=replace(test, mean=scope.turn * test.mean),
         clipped=scope.turn * mean,
-        p_value=min(p_values.raw.get(label, 1.0), p_values.clipped.get(label, 1.0)),
-        p_raw=p_raw,
-        p_clipped=p_clipped,
+        p=p,
         regression=regression,
         slip=bool(drops) and not regression,
         reason=scope.reason,

@@ -21,7 +21,7 @@ from scipy.special import fdtrc, ndtr
 from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, cross, means_of
 from pytest_fairness.statistics.bradley_terry import fit_binomial, interaction_terms
 from pytest_fairness.statistics.choices import FIRST, Choices
-from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import TwoUnits, t_quantile, two_sided_t
 from pytest_fairness.statistics.proportions import Z_95, wilson
 
 EVEN = 0.75
@@ -47,23 +47,6 @@ class Rate:
             return cls(n, won, value, max(0.0, value - reach), min(1.0, value + reach))
         low, high = wilson(np.array(value * units), np.array(units), Z_95)
         return cls(n, won, value, float(low), float(high))
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Two shares of selection compared: p with trials as the unit, and with names (None with one
-    name a group).
-    """
-
-    z: float
-    p_row: float
-    p_cluster: float | None
-
-    @property
-    def p_value(self) -> float:
-        if self.p_cluster is None:
-            return self.p_row
-        return max(self.p_row, self.p_cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +181,7 @@ def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
     return square * count / (count - 1), float(count - 1)
 
 
-def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Difference:
+def equal_selection(choices: Choices, units: Units, a: int, b: int) -> TwoUnits:
     """Are A and B selected equally often, over all the trials that either stood in?
 
     The difference of the two rates is a weighted sum of *the first-listed won*; under equal
@@ -219,7 +202,7 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     rows = rows.take(here)
     step = step[here]
     if not step.size:
-        return Difference(0.0, 1.0, None)
+        return TwoUnits(z=0.0, p_row=1.0, p_cluster=None)
     y = (rows.outcome == FIRST).astype(np.float64)
     q = y - _within(y, rows.block)
     parts = step * (y - q)
@@ -232,7 +215,7 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     if units.count > 1 and units_.codes:
         square, df = _clustered(step * _within(y, rows.listing), units_)
         p_cluster = float(two_sided_t(total, math.sqrt(square), df))
-    return Difference(z, float(2 * ndtr(-abs(z))), p_cluster)
+    return TwoUnits(z=z, p_row=float(2 * ndtr(-abs(z))), p_cluster=p_cluster)
 
 
 def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float | None:

@@ -19,7 +19,13 @@ from scipy.special import bdtr, chdtrc, ndtr
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, cross, means_of, sums
 from pytest_fairness.statistics.categories import chi_square
 from pytest_fairness.statistics.choices import FIRST, Choices
-from pytest_fairness.statistics.clusters import CONFIDENCE, one_sample_t, t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import (
+    CONFIDENCE,
+    TwoUnits,
+    one_sample_t,
+    t_quantile,
+    two_sided_t,
+)
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.proportions import Z_95, wilson
 
@@ -33,7 +39,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preference:
+class Preference(TwoUnits):
     """A against B over *n* decided trials.
 
     ``wins`` are A's; ``rate`` is A's win rate with both orders weighing the same; ``error`` its
@@ -52,9 +58,6 @@ class Preference:
     rate: float
     error: float
     df: float
-    z: float
-    p_row: float
-    p_cluster: float | None
     t: float | None
     binomial_p: float
     effect: Interval
@@ -62,12 +65,6 @@ class Preference:
     clusters: tuple[int, int]
     lost: float
     first_share: float | None
-
-    @property
-    def p_value(self) -> float:
-        if self.p_cluster is None:
-            return self.p_row
-        return max(self.p_row, self.p_cluster)
 
     @property
     def one_cluster(self) -> bool:

@@ -42,6 +42,7 @@ __all__ = [
     "project_folder",
     "slug",
     "slugs",
+    "suite_module",
     "texts_once",
 ]
 
@@ -145,6 +146,23 @@ def marked_module(
     for mark in marks:
         module.add_marker(mark)
     return module
+
+
+def suite_module(
+    file: str, design: Callable[[pytest.Config], pytest.MarkDecorator]
+) -> Callable[[Path, pytest.Collector], pytest.Module | None]:
+    """Return the hook ``pytest_pycollect_makemodule`` of a suite of which the module *file* has the
+    *design* that the project asks for: its tests share it, and replies are asked once.
+    """
+
+    def pytest_pycollect_makemodule(
+        module_path: Path, parent: pytest.Collector
+    ) -> pytest.Module | None:
+        if module_path.name != file:
+            return None
+        return marked_module(module_path, parent, design(parent.config))
+
+    return pytest_pycollect_makemodule
 
 
 def marked_item(metafunc: pytest.Metafunc, suite: str, label: str) -> pytest.MarkDecorator:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -188,12 +188,11 @@ def representative(
             f"{percent(declared[worst])} of the declared population, "
             f"{percent(fit.ratios[place])} of its share (at most {percent(fit.high[place])})"
         )
-    return checked(
-        pd.DataFrame(),
-        assertion="representative",
-        verdict=verdict,
-        words=words,
-        protected_class=by,
+    return _finding(
+        "representative",
+        verdict,
+        words,
+        by,
         outcome=f"share of {what}",
         kind=OutcomeKind.CATEGORICAL,
         reason=reason,
@@ -230,6 +229,20 @@ def _group_results(
     return tuple(results)
 
 
+def _finding(assertion: str, verdict: Verdict, words: str, by: str, **given: Any) -> Finding:
+    """Return a finding about the data of a project, which is about no trials."""
+    import pandas as pd
+
+    return checked(
+        pd.DataFrame(),
+        assertion=assertion,
+        verdict=verdict,
+        words=words,
+        protected_class=by,
+        **given,
+    )
+
+
 def _counted(
     verdict: Verdict,
     sentence: str,
@@ -238,14 +251,11 @@ def _counted(
     notes: Iterable[str] = (),
 ) -> Finding:
     """A finding about what was counted, with nothing left to chance."""
-    import pandas as pd
-
-    return checked(
-        pd.DataFrame(),
-        assertion="coverage",
-        verdict=verdict,
-        words=sentence,
-        protected_class=by,
+    return _finding(
+        "coverage",
+        verdict,
+        sentence,
+        by,
         outcome="coverage",
         test_statistic="counted, so nothing was tested",
         effect_size="counted, so there is no effect",

@@ -17,10 +17,10 @@ from pytest_fairness.suites.authoring import (
     SkipReason,
     Text,
     make_items,
-    marked_module,
     once_a_session,
     open_document,
     options_document,
+    suite_module,
 )
 
 if TYPE_CHECKING:
@@ -130,21 +130,21 @@ def _check_names(
         raise document.wrong(f"{key}: name one of {', '.join(allowed)}", key)
 
 
-def pytest_pycollect_makemodule(
-    module_path: Path, parent: pytest.Collector
-) -> pytest.Module | None:
-    """Return the module with its design, which its tests share; replies are asked once."""
-    if module_path.name != _MODULE:
-        return None
-    options = options_of(parent.config)
+def _design(config: pytest.Config) -> pytest.MarkDecorator:
+    """Return the design of the module."""
+    options = options_of(config)
     design: dict[str, Any] = {
-        "template": options.templates(parent.config.rootpath),
+        "template": options.templates(config.rootpath),
         "persona": "matrix",
         "repetitions": options.letters_a_request,
     }
     if options.system:
         design["system"] = options.system
-    return marked_module(module_path, parent, pytest.mark.fairness_grid(**design))
+    grid: pytest.MarkDecorator = pytest.mark.fairness_grid(**design)
+    return grid
+
+
+pytest_pycollect_makemodule = suite_module(_MODULE, _design)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

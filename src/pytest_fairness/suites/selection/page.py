@@ -4,7 +4,7 @@ report.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pytest_fairness.reports import (
@@ -105,47 +105,30 @@ def _sections(results: SelectionResults, records: Path) -> Iterator[Section]:
     groups = results.run.groups
     yield _section("conclusion", "In short", _conclusions(results))
     yield _section("design", "What was asked", _design(results))
-    yield _section(
-        "pairs",
-        "Who is chosen over whom",
-        [pair_section(arm, groups) for arm in arms],
-        PAIRS_TEXT,
-    )
-    yield _section(
-        "rates",
-        "Selection rates and the four-fifths rule",
-        list(map(rate_section, arms)),
-        RATES_TEXT,
-    )
-    yield _section("classes", "By class", list(class_sections(arms)), CLASSES_TEXT)
-    yield _section(
-        "changes",
-        "What the mitigation changes",
-        list(change_sections(results.contrasts)),
-        CHANGES_TEXT,
-    )
+    pairs = [pair_section(arm, groups) for arm in arms]
+    yield _section("pairs", "Who is chosen over whom", pairs, PAIRS_TEXT)
+    rates = map(rate_section, arms)
+    yield _section("rates", "Selection rates and the four-fifths rule", rates, RATES_TEXT)
+    yield _section("classes", "By class", class_sections(arms), CLASSES_TEXT)
+    changes = change_sections(results.contrasts)
+    yield _section("changes", "What the mitigation changes", changes, CHANGES_TEXT)
     yield _section("order", "Order effect", order_parts(arms))
-    yield _section(
-        "interactions", "Interactions", list(interaction_sections(arms)), INTERACTIONS_TEXT
-    )
+    yield _section("interactions", "Interactions", interaction_sections(arms), INTERACTIONS_TEXT)
     yield _section("strengths", "Bradley–Terry strengths", strength_parts(arms), STRENGTHS_TEXT)
     yield _section("outcomes", "What the replies came to", outcome_parts(arms))
-    yield _section(
-        "scrubber",
-        "What scrubbing does to the texts",
-        list(scrubber_sections(results.scrubbers)),
-        SCRUBBER_TEXT,
-    )
+    scrubbers = scrubber_sections(results.scrubbers)
+    yield _section("scrubber", "What scrubbing does to the texts", scrubbers, SCRUBBER_TEXT)
     yield _section("reading", "How to read this", reading_parts(results))
     examples = example_parts(records, [arm.arm for arm in arms])
     yield _section("examples", "Examples", examples, EXAMPLES_TEXT)
 
 
-def _section(identity: str, heading: str, parts: Sequence[Part], text: str = "") -> Section:
+def _section(identity: str, heading: str, parts: Iterable[Part], text: str = "") -> Section:
     """Return *parts* after the *text* that explains them; empty where there are no parts."""
+    parts = tuple(parts)
     if parts and text:
         parts = (text, *parts)
-    return Section(id=identity, heading=heading, parts=tuple(parts))
+    return Section(id=identity, heading=heading, parts=parts)
 
 
 # ---------------------------------------------------------------- conclusion

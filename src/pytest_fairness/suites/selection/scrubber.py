@@ -14,7 +14,7 @@ choice; :func:`scrubber_qualities` scores them against the truth.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -192,9 +192,9 @@ def _compared(table: pd.DataFrame, what: str, by: str, outcome: str) -> TextShar
         GroupShare(group=str(group), share=_mean(rows, outcome))
         for group, rows in table.groupby(by, sort=True)
     )
-    overall = _mean(table, outcome)
+    share = TextShare(what=what, by=by, shares=shares, overall=_mean(table, outcome))
     if len(shares) < 2:
-        return TextShare(what=what, by=by, shares=shares, overall=overall)
+        return share
     kind = "binary"
     least = None
     if outcome == "kept":
@@ -204,11 +204,8 @@ def _compared(table: pd.DataFrame, what: str, by: str, outcome: str) -> TextShar
         table, outcome, by, cluster="unit", block="context", kind=kind, min_raw_diff=least
     )
     effects = (pair.effect for pair in finding.pairs if pair.p_value == finding.p_value)
-    return TextShare(
-        what=what,
-        by=by,
-        shares=shares,
-        overall=overall,
+    return replace(
+        share,
         p_value=finding.p_value,
         corrected_p_value=finding.corrected_p_value,
         test_statistic=finding.test_statistic,
