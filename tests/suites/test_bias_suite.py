@@ -470,7 +470,7 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
             return lambda messages: "Urgent"
         """,
     )
-    (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
+    (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: [10]\n", "utf-8")
     project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-gender").assert_outcomes(
         passed=1, deselected=77
     )
@@ -586,7 +586,7 @@ def test_temperature_0_is_a_table_without_a_verdict(project: Project) -> None:
 
 
 def test_other_temperatures_alone_leave_the_table_out(project: Project) -> None:
-    (project.path / "bias.yaml").write_text("temperatures: [default, 0.5]\n", encoding="utf-8")
+    (project.path / "bias.yaml").write_text("temperatures: [default, 0.5]\nnames: [10]\n", "utf-8")
     result = project.run(*SUITE, "--collect-only", "-q")
     assert "t-0.5" in result.stdout.str()
     assert "at_zero" not in result.stdout.str()

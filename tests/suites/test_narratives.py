@@ -116,7 +116,7 @@ def test_who_praises_women_for_care_and_men_for_agency_is_found(
     def make(project: SharedProject) -> None:
         project.write(
             conftest__py=STEREOTYPER.replace("SETTING", str(stereotypes)),
-            bias__yaml="temperatures: [default]\n",
+            bias__yaml="temperatures: [default]\nnames: [20]\n",
         )
         project.run(
             "words",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.design.pairs import PairGrid
 from pytest_fairness.endpoints.simulated import Planted
 from pytest_fairness.runs.reader import reading
 from tests.conftest import MODES
@@ -182,6 +183,25 @@ class TestTheWholeSuite:
             for line in lines_of(asked)
         ]
         assert order == sorted(order, key=list(dict.fromkeys(order)).index)
+
+
+def test_its_items_share_the_cells_of_one_design(
+    pytester: pytest.Pytester, suite: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests on whose module one marker stands: each cell is made once for all of them."""
+    made: Counter[int] = Counter()
+    prepared = PairGrid.prepared
+
+    def counted(grid: PairGrid, index: int) -> Any:
+        made[index] += 1
+        return prepared(grid, index)
+
+    monkeypatch.setattr(PairGrid, "prepared", counted)
+    write(pytester, f"{TINY}arms: [raw_naive]\n")
+    suite("-k", "preference or order or records", "--fairness-smoke").assert_outcomes(
+        passed=2, skipped=1, deselected=3
+    )
+    assert made == dict.fromkeys(range(24), 1)
 
 
 def logged(run: Path) -> int:

@@ -55,6 +55,10 @@ _MOST_ITEMS = 20_000
 #: Replies of a design of which a session keeps whether they can be used.
 _MOST_REPLIES = 4096
 
+#: The designs of a session with their markers, which are kept so that no other has their id; by
+#: marker, by module, and by whether they are asked in stages.
+_DRAWN = pytest.StashKey["dict[tuple[int, Path, bool], tuple[pytest.Mark, Planned]]"]()
+
 #: Why a test is skipped at a tier that it does not have.
 TIER_OF_ARMS = SkipReason(
     "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
@@ -231,7 +235,7 @@ def _designs_of(
         )
     designs: dict[str | None, Planned | Undrawn] = {}
     for design_class, design in _marks(marker, wanted).items():
-        draw = partial(_planned, design, metafunc, scorers, resolve, looks)
+        draw = partial(_planned_once, design, metafunc, scorers, resolve, looks)
         if wanted == {"trials"} and _is_left_out(metafunc.definition, design_class, names):
             temperatures = _temperatures(dict(design.kwargs))
             has_system_prompt = design.kwargs.get("system") is not None
@@ -318,6 +322,24 @@ def _alike(designs: Mapping[str | None, Planned | Undrawn]) -> Planned | Undrawn
             "each=: all designs of a test have a system prompt or none, and the same temperatures"
         )
     return first
+
+
+def _planned_once(
+    marker: pytest.Mark,
+    metafunc: pytest.Metafunc,
+    scorers: Callable[[], Mapping[str, Any]],
+    resolve: Resolve,
+    looks: tuple[int, ...] | None,
+) -> Planned:
+    """Return the design of one *marker*: the same for all tests of a module on which it stands, so
+    that they share the cells that are made of it. Raises UsageError where it makes no sense.
+    """
+    drawn = metafunc.config.stash.setdefault(_DRAWN, {})
+    place = (id(marker), Path(metafunc.definition.path), "trials" in metafunc.fixturenames)
+    if place not in drawn:
+        drawn[place] = marker, _planned(marker, metafunc, scorers, resolve, looks)
+    _, planned = drawn[place]
+    return planned
 
 
 def _planned(
