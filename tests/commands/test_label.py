@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from pytest_fairness.runs.labels import (
 )
 from tests.support.runs import records
 from tests.support.sessions import run_pytest
+from tests.support.shared_sessions import SharedProject, SharedSessions, shared_folder
 
 #: A system that decides alike about both groups, in words that name whom it writes about. The
 #: reader misses three in ten favourable decisions about one of them.
@@ -80,6 +82,11 @@ class Project:
         """Run the suite; the finding."""
         result = run_pytest(self.path, "-p", "no:cacheprovider", *options)
         assert "fairness" in str(result.stdout), f"{result.stdout}{result.stderr}"
+        return self.finding
+
+    @property
+    def finding(self) -> dict[str, Any]:
+        """Return the finding of the newest run, whose records derive it again."""
         (finding,) = json.loads((self.last / "findings.json").read_text("utf-8"))["findings"]
         assert verify_run(self.last, {}).problems == []
         return finding
@@ -122,6 +129,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path)
 
 
+def _run_once(shared: SharedProject) -> None:
+    Project(shared.path)
+    shared.run("unlabelled")
+
+
+@pytest.fixture
+def unlabelled(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The project, whose suite was run and whose replies nobody has labelled: a copy of that which
+    all these tests begin with.
+    """
+    sessions = SharedSessions(shared_folder(tmp_path_factory)).once("unlabelled", _run_once)
+    shared = sessions["unlabelled"].folder.parents[2]
+    shutil.copytree(shared, project.path, dirs_exist_ok=True)
+    return project
+
+
 def typed(monkeypatch: pytest.MonkeyPatch, lines: Sequence[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
@@ -131,12 +154,12 @@ def label(*options: str) -> int:
 
 
 def test_a_reader_that_errs_for_one_group_is_mended_by_labels(
-    project: Project, capsys: pytest.CaptureFixture[str]
+    unlabelled: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Read by the model alone, a fair system is red, and the finding says that nobody has checked the
     reader; with a person's labels it is not, and the finding says how well each group is read.
     """
-    before = project.run()
+    before = unlabelled.finding
     assert before["verdict"] in ("FAIL", "FLAG")
     assert any(note.startswith("unvalidated reader") for note in before["notes"])
     assert label("--sample=100", "--csv=sheet.csv") == 0
@@ -147,15 +170,15 @@ def test_a_reader_that_errs_for_one_group_is_mended_by_labels(
     assert not [text for text in shown if any(name in text for name in NAMES)]
     Path("sheet.csv").write_text(filled(sheet), "utf-8")
     assert label("--from=sheet.csv", "--who=AB") == 0
-    kept = project.labels
+    kept = unlabelled.labels
     assert len(kept) == 200
     assert {label.who for label in kept} == {"AB"}
-    replies = replies_of(project.last)
+    replies = replies_of(unlabelled.last)
     for each in kept:
         assert each.label == (truth(replies[each.key]) == "yes")
-    file = (project.path / "labels" / "granted.csv").read_text("utf-8")
+    file = (unlabelled.path / "labels" / "granted.csv").read_text("utf-8")
     assert not [reply for reply in replies.values() if reply in file]
-    after = project.run("--fairness-replay=last")
+    after = unlabelled.run("--fairness-replay=last")
     assert after["verdict"] not in ("FAIL", "FLAG")
     by_group = after["details"]["labels"]["race_ethnicity"]
     assert by_group["black"]["labels"] == by_group["white"]["labels"] == 100
@@ -166,7 +189,7 @@ def test_a_reader_that_errs_for_one_group_is_mended_by_labels(
     assert "200 replies labelled by AB" in notes
     assert "corrected by a person's labels (black 100, white 100; PPI++)" in notes
     assert "unvalidated" not in notes
-    page = (project.last / "report.html").read_text("utf-8")
+    page = (unlabelled.last / "report.html").read_text("utf-8")
     assert "Who read the replies" in page
     rows = re.findall(r"<th scope=\"row\"[^>]*>(black|white)</th>(.*?)</tr>", page, re.DOTALL)
     shown = [re.sub(r"<[^>]+>", " ", cells).split() for _, cells in rows]
@@ -217,18 +240,17 @@ def test_labels_correct_a_ratio_and_a_margin_too(project: Project, mode: list[st
         assert finding["details"]["labels"]["race_ethnicity"]["white"]["recall"]["share"] == 1
 
 
-def test_a_sample_is_of_each_group_and_grows(project: Project) -> None:
+def test_a_sample_is_of_each_group_and_grows(unlabelled: Project) -> None:
     """A larger sample holds a smaller one, so that more labels add to those there are."""
-    project.run()
     small, large = (
-        {reply for text in label_sample(project.last, "granted", size=size, personas=None).texts
+        {reply for text in label_sample(unlabelled.last, "granted", size=size, personas=None).texts
          for reply in text.replies}
         for size in (10, 30)
     )  # fmt: skip
     assert small < large
     groups = {
         record["key"]: record["cell"]["groups"].get("race_ethnicity")
-        for record in records(project.last, "trial")
+        for record in records(unlabelled.last, "trial")
     }
     for sample, size in ((small, 10), (large, 30)):
         counts = [groups[reply.key] for reply in sample]
@@ -236,29 +258,27 @@ def test_a_sample_is_of_each_group_and_grows(project: Project) -> None:
 
 
 def test_in_the_terminal(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    unlabelled: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is typed is kept at once; who comes back goes on where they stopped, and somebody else
     begins anew.
     """
-    project.run()
-    capsys.readouterr()
     typed(monkeypatch, ["AB", "1", "nonsense", "9", "2", "0", "q"])
     assert label("--sample=5") == 0
     out = capsys.readouterr().out
     assert out.startswith("Your name or initials: Was it granted?")
     assert out.count("give one of the numbers above") == 2
-    assert [each.label for each in project.labels] == [True, False, "none"]
+    assert [each.label for each in unlabelled.labels] == [True, False, "none"]
     typed(monkeypatch, ["1"] * 7)
     assert label("--sample=5", "--who=AB") == 0
     assert "---- 4 of 10 ----" in capsys.readouterr().out
-    assert len(project.labels) == 10
+    assert len(unlabelled.labels) == 10
     assert label("--sample=5", "--who=AB") == 0
     assert "AB has labelled all 10 texts of this sample" in capsys.readouterr().out
     typed(monkeypatch, ["2", "q"])
     assert label("--sample=5", "--who=CD") == 0
     assert "---- 1 of 10 ----" in capsys.readouterr().out
-    finding = project.run("--fairness-replay=last")
+    finding = unlabelled.run("--fairness-replay=last")
     assert "two persons agree on 0 of 1 labels" in " ".join(finding["notes"])
     assert "10 replies labelled by AB, CD, who found no outcome in 1 of them" in " ".join(
         finding["notes"]
@@ -344,9 +364,8 @@ def test_the_page_holds_what_is_read_and_nothing_else(project: Project) -> None:
     ids=["no column", "no label", "another number", "another text", "empty", "a formula"],
 )
 def test_a_sheet_that_cannot_be_is_refused_whole(
-    project: Project, capsys: pytest.CaptureFixture[str], change: Any, message: str
+    unlabelled: Project, capsys: pytest.CaptureFixture[str], change: Any, message: str
 ) -> None:
-    project.run()
     label("--sample=5", "--csv=sheet.csv")
     sheet = Path("sheet.csv").read_text("utf-8")
     rows = list(csv.DictReader(io.StringIO(sheet)))
@@ -355,7 +374,7 @@ def test_a_sheet_that_cannot_be_is_refused_whole(
     capsys.readouterr()
     assert label("--from=sheet.csv", "--who=AB") == 2
     assert message in capsys.readouterr().err
-    assert project.labels == []
+    assert unlabelled.labels == []
 
 
 @pytest.mark.parametrize(
@@ -369,39 +388,37 @@ def test_a_sheet_that_cannot_be_is_refused_whole(
     ids=["sample", "scorer", "unread", "folder"],
 )  # fmt: skip
 def test_what_cannot_be_labelled_is_said(
-    project: Project, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+    unlabelled: Project, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    project.run()
-    capsys.readouterr()
     assert main(["label", "last", *options]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_a_file_of_labels_that_cannot_be_read_stops_the_test(project: Project) -> None:
+def test_a_file_of_labels_that_cannot_be_read_stops_the_test(unlabelled: Project) -> None:
     """It is named with its line, and nothing is judged as if there were no labels."""
-    project.run()
-    (project.path / "labels").mkdir()
+    (unlabelled.path / "labels").mkdir()
     head = "key,reply,question,label,who,when,run\n"
-    (project.path / "labels" / "granted.csv").write_text(f"{head}k,r,q,maybe,AB,now,run\n", "utf-8")
-    result = run_pytest(project.path, "-p", "no:cacheprovider", "--fairness-replay=last")
+    (unlabelled.path / "labels" / "granted.csv").write_text(
+        f"{head}k,r,q,maybe,AB,now,run\n", "utf-8"
+    )
+    result = run_pytest(unlabelled.path, "-p", "no:cacheprovider", "--fairness-replay=last")
     assert result.ret == 1
     assert "granted.csv, line 2: this is no label" in " ".join(str(result.stdout).split())
 
 
-def test_labels_of_another_question_or_reply_are_left_alone(project: Project) -> None:
+def test_labels_of_another_question_or_reply_are_left_alone(unlabelled: Project) -> None:
     """A judge that asks something else has no labels, and a trial that was asked anew has none."""
-    project.run()
     label("--sample=50", "--csv=sheet.csv")
     Path("sheet.csv").write_text(filled(Path("sheet.csv").read_text("utf-8")), "utf-8")
     label("--from=sheet.csv", "--who=AB")
-    suite = (project.path / "test_suite.py").read_text("utf-8")
-    (project.path / "test_suite.py").write_text(suite.replace("Was it", "Was all"), "utf-8")
-    assert "persons" not in project.run()["details"]
-    (project.path / "test_suite.py").write_text(suite, "utf-8")
-    (project.path / "application.py").write_text(
+    suite = (unlabelled.path / "test_suite.py").read_text("utf-8")
+    (unlabelled.path / "test_suite.py").write_text(suite.replace("Was it", "Was all"), "utf-8")
+    assert "persons" not in unlabelled.run()["details"]
+    (unlabelled.path / "test_suite.py").write_text(suite, "utf-8")
+    (unlabelled.path / "application.py").write_text(
         APPLICATION.replace("he came", "he came by"), encoding="utf-8"
     )
-    assert "persons" not in project.run()["details"]
+    assert "persons" not in unlabelled.run()["details"]
 
 
 def test_the_first_person_counts_and_may_mend_a_slip(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.servers import ModelServer
+from tests.support.sessions import Session
 
 from .conftest import Project, shown
 
@@ -154,18 +153,13 @@ def test_interrupted_while_a_test_judges(
     when the run is resumed."""
     write(project, server, judging="time.sleep(60)")
     server.latency = 0.2
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        end = time.monotonic() + 30
-        while "two" not in files_of(server) and time.monotonic() < end:
-            time.sleep(0.01)
-        process.send_signal(number)
-        output, _ = process.communicate(timeout=30)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    session = Session(project.path, "-p", "no:cacheprovider")
+    end = time.monotonic() + 30
+    while "two" not in files_of(server) and time.monotonic() < end:
+        time.sleep(0.01)
+    session.send_signal(number)
+    output, _ = session.communicate(timeout=30)
+    assert session.returncode == pytest.ExitCode.INTERRUPTED, output.decode()
     written = project.records("trial")
     assert len(written) == len(server.requests)
     assert {record["status"] for record in written} == {"answered"}

@@ -4,10 +4,7 @@ half the price.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,6 +15,7 @@ from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.engine import progress
 from tests.support.batch_server import BatchServer, Fate
+from tests.support.sessions import Session
 
 from .conftest import GRID, Project, shown
 
@@ -138,22 +136,15 @@ def test_ctrl_c_says_what_goes_on(project: Project, server: BatchServer) -> None
     """
     write(project, server, SMALL)
     server.hold = True
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *MODEL]
-    session = subprocess.Popen(
-        command,
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=dict(os.environ),
-    )
+    arguments = ("-p", "no:cacheprovider", "-p", "no:xdist", *MODEL)
+    session = Session(project.path, *arguments, merged=True)
     deadline = time.monotonic() + 60
     while not server.called("GET", "/batches/batch_0"):
         assert session.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
     session.send_signal(signal.SIGINT)
-    printed = " ".join(session.communicate(timeout=60)[0].split())
+    printed = " ".join(session.communicate(timeout=60)[0].decode().split())
     assert session.returncode == pytest.ExitCode.INTERRUPTED
     assert "batch batch_0 of 'model' (12 requests) goes on at the provider" in printed
     assert "--fairness-resume" in printed

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.project import chosen_run, runs_root
+from tests.support.sessions import run_pytest
 
 IDS = ("2026-02-28-001", "2026-02-28-002", "2026-02-28-010", "2026-03-01-001")
 
@@ -111,13 +110,8 @@ def test_configuration_is_chosen_as_pytest_does(tmp_path: Path) -> None:
         "    from pytest_fairness.runs.project import runs_root\n"
         "    assert settings_of(request.config).run_dir == runs_root(Path.cwd())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=inner,
-        check=False,
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stdout.decode()
+    result = run_pytest(inner, "-q", "-p", "no:cacheprovider")
+    assert result.ret == 0, str(result.stdout)
 
 
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
