@@ -1,11 +1,12 @@
 """Verdicts on replies that an erring reader has read, through whole pytest sessions: asked, read by a
 model, labelled by a person, judged again in a replay.
 
-    python benchmarks/reader_sessions.py [--audits N] [--labels N …]
+    python benchmarks/reader_sessions.py [--audits N] [--labels N …] [--rates RATE …]
 
-The system approves .30 of both groups, or .30 and .45, in a sentence of its own for each prompt; the
-reader is a simulated endpoint that finds .9 of the approvals of one group and .7 of those of the
-other; the person reads all rightly. 40 names × 5 templates a group, one test an audit.
+The system approves .30 of one group, and .30 or .45 (``--rates``) of the other, in a sentence of its
+own for each prompt; the reader is a simulated endpoint that finds .9 of the approvals of one group
+and .7 of those of the other; the person reads all rightly. 40 names × 5 templates a group, one test
+an audit.
 """
 
 from __future__ import annotations
@@ -102,8 +103,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--audits", type=int, default=100)
     parser.add_argument("--labels", type=int, nargs="+", default=[50, 100])
+    parser.add_argument("--rates", type=float, nargs="+", default=[0.30, 0.45])
     arguments = parser.parse_args()
-    for rate in (0.30, 0.45):
+    for rate in arguments.rates:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             text = PROJECT.format(rate=rate, audits=arguments.audits)

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +24,8 @@ from pytest_fairness.engine.lane import Pace
 from pytest_fairness.engine.queue import interleaved
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, to_json
+from pytest_fairness.runs.database import Database
+from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import Scripted, failing, groups_of, plan, polite
 from tests.support.runs import EngineMaker, records
 
@@ -162,6 +167,40 @@ def test_no_more_than_the_allowed_number_is_under_way(engine_for: EngineMaker) -
         endpoint.limits = limits  # type: ignore[attr-defined]
         engine_for(endpoint, concurrency=5).run(plan(30))
         assert endpoint.most == most
+
+
+def test_a_place_is_free_before_the_disk_has_its_answer(
+    engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next request is announced while the answer before it is committed, and behind it: at no
+    point of the log are more without an answer than may be in flight."""
+    announced = threading.Event()
+    commit, append = Database._commit, RunStore.append
+    counts: Counter[object] = Counter()
+    were_announced: list[bool] = []
+
+    def committed(database: Database, group: Sequence[Any]) -> None:
+        bodies = [getattr(waiting.operation, "body", "") for waiting in group]
+        answers = sum(body.startswith('{"type":"attempt"') for body in bodies)
+        if answers and not were_announced and counts["sent"] >= 2:
+            were_announced.append(announced.wait(5.0))
+        commit(database, group)
+
+    def appended(store: RunStore, record: Mapping[str, Any]) -> None:
+        append(store, record)
+        counts[record["type"]] += 1
+        if counts["sent"] == 3:
+            announced.set()
+
+    monkeypatch.setattr(Database, "_commit", committed)
+    monkeypatch.setattr(RunStore, "append", appended)
+    engine = engine_for(Scripted(delay=0.001), concurrency=1)
+    engine.run(plan(6))
+    assert were_announced == [True]  # the first is asked by itself: the third, behind the second
+    unanswered = 0
+    for record in records(engine.store.directory):
+        unanswered += (record["type"] == "sent") - (record["type"] == "attempt")
+        assert 0 <= unanswered <= 1
 
 
 def test_the_pace_halves_once_for_a_round() -> None:

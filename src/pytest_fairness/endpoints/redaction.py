@@ -26,7 +26,8 @@ MARK = "[redacted]"
 
 # Shorter than this, a value is as likely a word of the text as a secret.
 _SHORTEST = 6
-_SHORT = 200
+#: Characters of a text that is kept with what it is without secrets, for who asks again.
+_SHORT, _LONG = 200, 8_000
 #: All forms of all secrets, in lower case.
 _forms: set[str] = set()
 #: The secrets whose forms they are.
@@ -96,6 +97,7 @@ def remember(secret: str | None) -> None:
         if len(value) >= _SHORTEST and value.lower() not in MARK:
             _forms.update(_variants(line) | _variants(value))
             _redacted.cache_clear()
+            _without_values.cache_clear()
     _remembered.add(secret)
 
 
@@ -135,6 +137,15 @@ def redact_values(text: str) -> str:
 
     For replies and verbatim bodies, which a pattern might falsify.
     """
+    # The bytes of an exchange and what was read off them pass here more than once, in a row.
+    if len(text) <= _LONG:
+        return _without_values(text)
+    return _without_values.__wrapped__(text)
+
+
+@lru_cache(maxsize=128)
+def _without_values(text: str) -> str:
+    """Return *text* without the secrets that are known by value."""
     if not _forms:
         return text
     readings = _readings(text)

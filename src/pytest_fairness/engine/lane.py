@@ -258,8 +258,9 @@ class Lane:
     async def attempt(self, conversation: Conversation, reserved: int) -> Attempt:
         """Ask for the next turn, once; *reserved* is set aside for it.
 
-        Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the
-        reservation standing where something may have been spent.
+        Returns when the attempt is logged, also when it is cancelled; :meth:`written` waits until
+        it is on the disk. Raises StoreError, with the reservation standing where something may
+        have been spent.
         """
         conversation.attempts += 1
         started = time.monotonic()
@@ -287,10 +288,14 @@ class Lane:
             raise unlogged
         self.pace.took(seconds)
         self.conclude(conversation, ending, reserved, seconds)
-        # What was paid for is on the disk before anything comes of it.
+        return ending
+
+    async def written(self) -> None:
+        """Return once the disk holds what was logged so far, where that may have been paid for.
+        Raises StoreError.
+        """
         if not self.endpoint.simulated:
             await self._store.written()
-        return ending
 
     def _limit(self) -> float:
         """Return the seconds that an attempt may take from now."""

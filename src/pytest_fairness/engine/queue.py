@@ -372,6 +372,11 @@ class Queue:
             if number is not None:
                 throttled = ending is not None and ending.evidence is Evidence.THROTTLED
                 lane.pace.leave(number, throttled=throttled)
+        if ending.evidence is None:
+            # What was paid for is on the disk before anything comes of it. Its place is another's
+            # by now, whose record comes behind this one: after a kill no more are without an answer
+            # than were in flight. A failure is heeded before anybody else leaves.
+            await lane.written()
         if ending.evidence is Evidence.NOT_SENT:
             lane.unreached += 1
         else:
