@@ -411,6 +411,14 @@ class _Phrases:
         self._lexicon = lexicon
         self._automaton: Any = ahocorasick.Automaton()
         self._spaced: Any = ahocorasick.Automaton()
+        self._silenced = {
+            _Use(f"@{name}") for name, context in lexicon.context.items() if context.unless
+        }
+        self._touching = {_SERVED, _OTHERS_OWN}
+        for category, term in lexicon.all_terms():
+            for kind in ("after", "before"):
+                use = _Use(kind, category, term.name)
+                self._touching.update(_uses_of(kind, getattr(term, kind), use))
         for form, uses in _uses(lexicon).items():
             self._automaton.add_word(f" {form} ", (len(form) + 2, uses))
             letters = form.replace(" ", "")
@@ -429,7 +437,7 @@ class _Phrases:
         sightings = self._sightings(read)
         for start, end, use in sightings.matches:
             counts = self._counts(use, read.sentence_at(start), sightings)
-            if not counts or sightings.covers(use, start, end):
+            if not counts or sightings.covers(_exception_of(use), start, end):
                 continue
             if not self._is_between(use, start, end, sightings):
                 continue
@@ -443,13 +451,13 @@ class _Phrases:
 
     def _sightings(self, read: _ReadText) -> _Sightings:
         """Return where all phrases stand in the text."""
-        sightings = _Sightings()
+        sightings = _Sightings(self._silenced, self._touching)
         if not len(self._automaton):
             return sightings
         for last, (length, uses) in self._automaton.iter(read.plain):
             start = last - length + 2  # without the blanks on both sides
             for use in uses:
-                sightings.add(use, start, last)
+                sightings.add(use, start, last, read)
         sightings.settle(read)
         return sightings
 
@@ -525,35 +533,47 @@ class _Phrases:
 class _Sightings:
     """Places of phrases in the plain form of a text, by what they are used for."""
 
+    #: The lists that have exceptions.
+    silenced: Collection[_Use]
+    #: What has to stand directly before a match, or behind it.
+    touching: Collection[_Use]
     matches: list[tuple[int, int, _Use]] = field(default_factory=list)
     #: What stands in which sentence.
     sentences: set[tuple[_Use, int]] = field(default_factory=set)
-    #: Where the phrases of ``unless`` stand, in the order of their ends.
-    unless: dict[_Use, list[tuple[int, int]]] = field(default_factory=dict)
+    #: Where the phrases of ``unless`` begin and end, in the order of their ends.
+    unless: dict[_Use, tuple[list[int], list[int]]] = field(default_factory=dict)
     #: What begins where, and what ends where, of these.
     beginnings: set[tuple[_Use, int]] = field(default_factory=set)
     endings: set[tuple[_Use, int]] = field(default_factory=set)
-    #: Where other phrases stand, until it is known which of them count.
-    around: list[tuple[int, int, _Use]] = field(default_factory=list)
+    #: Where phrases of lists with exceptions stand, until all exceptions are known.
+    doubtful: list[tuple[int, int, _Use]] = field(default_factory=list)
 
-    def add(self, use: _Use, start: int, end: int) -> None:
+    def add(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
         """Note that a phrase so used stands from *start* to *end*."""
         if use.kind == "match":
             self.matches.append((start, end, use))
         elif use.kind == "unless":
-            self.unless.setdefault(use, []).append((start, end))
+            starts, ends = self.unless.setdefault(use, ([], []))
+            starts.append(start)
+            ends.append(end)
+        elif use in self.silenced:
+            self.doubtful.append((start, end, use))
         else:
-            self.around.append((start, end, use))
+            self._note(use, start, end, read)
 
     def settle(self, read: _ReadText) -> None:
-        """Note in which sentence stands what is no match: all phrases have been added."""
-        for start, end, use in self.around:
-            if self.covers(_Use("", term=use.kind), start, end):
-                continue
+        """Note what counts of the lists with exceptions: all phrases have been added."""
+        for start, end, use in self.doubtful:
+            if not self.covers(_exception_of(use), start, end):
+                self._note(use, start, end, read)
+        self.doubtful.clear()
+
+    def _note(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
+        """Note in which sentence a phrase so used stands, and what it may touch."""
+        self.sentences.add((use, read.sentence_at(start)))
+        if use in self.touching:
             self.beginnings.add((use, start))
             self.endings.add((use, end))
-            self.sentences.add((use, read.sentence_at(start)))
-        self.around.clear()
 
     def is_others_own(self, start: int, sentence: int) -> bool:
         """Return whether what stands at *start* belongs to somebody whom nobody decides on: the
@@ -595,13 +615,21 @@ class _Sightings:
         return not self.sentences.isdisjoint(zip(uses, repeat(sentence)))
 
     def covers(self, use: _Use, start: int, end: int) -> bool:
-        """Return whether a match stands within a phrase of its term's ``unless``."""
-        spans = self.unless.get(use._replace(kind="unless"))
-        if spans is None:
+        """Return whether a match stands within a phrase of the ``unless`` that *use* is."""
+        if use not in self.unless:
             return False
-        place = bisect_right(spans, end - 1, key=lambda span: span[1])
+        starts, ends = self.unless[use]
+        place = bisect_right(ends, end - 1)
         # Those that end here or later; the phrases are short, so few of them can begin before.
-        return any(first <= start and end <= last for first, last in spans[place : place + 8])
+        return min(starts[place : place + 8], default=end) <= start
+
+
+@cache
+def _exception_of(use: _Use) -> _Use:
+    """Return what ``unless`` is used for, of a term's match or of a list."""
+    if use.kind == "match":
+        return use._replace(kind="unless")
+    return _Use("unless", term=use.kind)
 
 
 def _uses(lexicon: Lexicon) -> dict[str, list[_Use]]:
@@ -623,7 +651,7 @@ def _used_phrases(lexicon: Lexicon) -> Iterator[tuple[Sequence[str], _Use]]:
     """
     for name, context in lexicon.context.items():
         yield context.match, _Use(f"@{name}")
-        yield context.unless, _Use("unless", term=f"@{name}")
+        yield context.unless, _exception_of(_Use(f"@{name}"))
     for category, term in lexicon.all_terms():
         if term.severity == "off":
             continue
