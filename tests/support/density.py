@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import complexipy
-from radon.complexity import cc_visit
+from radon.complexity import cc_visit_ast
 
 SOURCE = Path(__file__).parents[2] / "src" / "pytest_fairness"
 #: Columns of a line, cognitive complexity and cyclomatic complexity of a function.
@@ -82,7 +82,7 @@ def measure(path: Path) -> Density:
     lines = [line for line in text.splitlines() if line.strip()]
     density.lines = len(lines)
     density.long_lines = sum(len(line) > COLUMNS for line in lines)
-    _count_complexity(density, text, where)
+    _count_complexity(density, text, tree, where)
     for node in ast.walk(tree):
         density.conditionals += isinstance(node, ast.IfExp)
         density.comprehensions += isinstance(node, COMPREHENSIONS)
@@ -93,8 +93,8 @@ def measure(path: Path) -> Density:
     return density
 
 
-def _count_complexity(density: Density, text: str, where: Path) -> None:
-    for block in cc_visit(text):
+def _count_complexity(density: Density, text: str, tree: ast.Module, where: Path) -> None:
+    for block in cc_visit_ast(tree):
         for function in (block, *getattr(block, "closures", ())):
             if function.letter == "C":  # the methods of a class come by themselves
                 continue
