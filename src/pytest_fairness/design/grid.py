@@ -33,12 +33,9 @@ from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, conditio
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.stages import (
     CLOSE,
-    RATES,
-    Stages,
-    base_of,
+    PlannedLooks,
     declared_looks,
     largest,
-    reached,
 )
 from pytest_fairness.design.templates import (
     REQUEST,
@@ -645,13 +642,10 @@ def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
     if arguments.get("sample") is not None or arguments.get("persona") is not None:
         return expand_grid(**arguments)
     names = arguments.get("names")
-    declared = declared_looks(names) or looks
-    base = base_of(declared)
-    if isinstance(names, int):
-        base = names
+    planned = PlannedLooks.of(names, looks)
     design = GridDesign.parse(**arguments)
     banks = banks_of(arguments)
-    fewest, most = _names_to_draw(names, max(declared or RATES), base, design)
+    fewest, most = _names_to_draw(names, planned, design)
 
     def draw(number: int) -> DrawnGrid:
         return replace(design, names=number).draw(banks)
@@ -659,29 +653,33 @@ def staged_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Grid:
     drawn = largest(draw, fewest, most)
     if isinstance(names, int) and names > CLOSE * drawn.group_size:
         # What there is beyond the names asked for makes no look of its own.
-        declared = (names,)
+        planned = planned._replace(declared=(names,))
         drawn = draw(names)
-    size = drawn.group_size
-    if declared is not None:
-        declared = reached(declared, size)
-    grid = replace(drawn, base=base).check()
+    grid = replace(drawn, base=planned.base).check()
     per_name = len(grid) / len(grid.units) * grid.repetitions
-    stages = Stages(size=size, base=min(base, size), per_name=per_name, declared=declared)
-    return replace(grid, stages=stages)
+    return replace(grid, stages=planned.stages(drawn.group_size, per_name))
 
 
-def _names_to_draw(names: object, last: int, base: int, design: GridDesign) -> tuple[int, int]:
-    """Return the fewest names a group that have to be there, and the most that the *last* look can
+def _names_to_draw(names: object, planned: PlannedLooks, design: GridDesign) -> tuple[int, int]:
+    """Return the fewest names a group that have to be there, and the most that the last look can
     use: of looks that a test lists all, of a number that it gives that number, else as far as the
     names reach.
     """
+    last = planned.last
     if isinstance(names, int):
         return names, max(names, last)
     if names is not None:
         return last, last
+    return names_there_are(planned, design)
+
+
+def names_there_are(planned: PlannedLooks, design: GridDesign) -> tuple[int, int]:
+    """Return the names a group of the base design, and of the last look, as far as the *design*
+    lists as many values of a class.
+    """
     given = [len(values) for axis in design.classes for values in axis.values.values()]
-    most = min([last, *given])
-    return min(base, most), most
+    most = min([planned.last, *given])
+    return min(planned.base, most), most
 
 
 def shortest_groups(arguments: Mapping[str, Any], names: int) -> list[str]:

@@ -20,20 +20,14 @@ from pytest_fairness.design.grid import (
     Grid,
     GridDesign,
     banks_of,
+    names_there_are,
     neutral_grid,
     refuse_no_pilot,
     somebody_else,
 )
 from pytest_fairness.design.series import without_groups
 from pytest_fairness.design.slugs import slug
-from pytest_fairness.design.stages import (
-    RATES,
-    Stages,
-    base_of,
-    declared_looks,
-    largest,
-    reached,
-)
+from pytest_fairness.design.stages import PlannedLooks, largest
 from pytest_fairness.design.templates import Template
 from pytest_fairness.design.units import Unit
 from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
@@ -216,35 +210,25 @@ def pooled_grid(looks: tuple[int, ...] | None = None, **arguments: Any) -> Poole
     The *arguments* are those of :func:`pytest_fairness.design.grid.staged_grid`, of which each
     signal has its own template, groups and signal. Raises UsageError as :func:`expand_grid`.
     """
-    names = arguments.get("names")
-    declared = declared_looks(names) or looks
-    base = base_of(declared)
-    if isinstance(names, int):
-        base = names
-    most = max(declared or RATES)
+    planned = PlannedLooks.of(arguments.get("names"), looks)
     grids = {
-        label: _drawn(label, {**given, "names": None}, base, most)
+        label: _drawn(label, {**given, "names": None}, planned)
         for label, given in signal_arguments(arguments).items()
     }
     whole = _joined(grids)
-    size = max(whole.sizes.values())
-    if declared is not None:
-        declared = reached(declared, size)
     per_name = min(len(grid) / len(grid.units) * whole.repetitions for grid in grids.values())
-    stages = Stages(size=size, base=min(base, size), per_name=per_name, declared=declared)
-    return replace(whole, stages=stages)
+    return replace(whole, stages=planned.stages(max(whole.sizes.values()), per_name))
 
 
-def _drawn(label: str, arguments: Mapping[str, Any], base: int, most: int) -> Grid:
+def _drawn(label: str, arguments: Mapping[str, Any], planned: PlannedLooks) -> Grid:
     """Return the grid of the signal called *label*, with as many names as there are: at least those
-    of the *base* design where its groups list as many, and at *most* so many.
+    of the base design where its groups list as many, and at most those of the last look.
     """
     design = GridDesign.parse(**arguments)
     banks = banks_of(arguments)
-    listed_values = [len(values) for axis in design.classes for values in axis.values.values()]
-    most = min([most, *listed_values])
-    drawn = largest(lambda number: replace(design, names=number).draw(banks), min(base, most), most)
-    grid = replace(drawn, base=base).check()
+    fewest, most = names_there_are(planned, design)
+    drawn = largest(lambda number: replace(design, names=number).draw(banks), fewest, most)
+    grid = replace(drawn, base=planned.base).check()
     return replace(
         grid,
         templates=tuple(_of_signal(template, label) for template in grid.templates),

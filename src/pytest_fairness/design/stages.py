@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, OutcomeKind
@@ -131,6 +131,38 @@ def declared_looks(names: int | Sequence[int] | None) -> tuple[int, ...] | None:
             "(10, 20, 40)"
         )
     return looks
+
+
+class PlannedLooks(NamedTuple):
+    """The looks that a test or its project declares, None for those of the kind of outcome; and the
+    names of the base design.
+    """
+
+    declared: tuple[int, ...] | None
+    base: int
+
+    @classmethod
+    def of(cls, names: Any, looks: tuple[int, ...] | None) -> PlannedLooks:
+        """Return the looks that ``names=`` of a marker says, else *looks*. Raises UsageError."""
+        declared = declared_looks(names) or looks
+        base = base_of(declared)
+        if isinstance(names, int):
+            base = names
+        return cls(declared, base)
+
+    @property
+    def last(self) -> int:
+        """Return the names of the last look."""
+        return max(self.declared or RATES)
+
+    def stages(self, size: int, per_name: float) -> Stages:
+        """Return the stages of a design of so many names a group, of which each brings so many
+        trials.
+        """
+        declared = self.declared
+        if declared is not None:
+            declared = reached(declared, size)
+        return Stages(size=size, base=min(self.base, size), per_name=per_name, declared=declared)
 
 
 def largest(draw: Callable[[int], G], fewest: int, most: int) -> G:
