@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import runpy
 import shutil
 import sys
@@ -19,7 +20,8 @@ import pytest
 from tests.support.markdown import ROOT, Page, anchors, blocks, links
 
 GALLERY = ROOT / "docs" / "gallery"
-PAGES = sorted(GALLERY.glob("*.md"))
+INDEX = GALLERY / "README.md"
+PAGES = sorted(set(GALLERY.glob("*.md")) - {INDEX})
 PICTURES = runpy.run_path(str(ROOT / "tools" / "gallery_pictures.py"))
 REDUCE = runpy.run_path(str(GALLERY / "bbq_reduce.py"))
 
@@ -48,6 +50,26 @@ def test_a_page_has_a_source_a_licence_a_picture_and_a_command(path: Path) -> No
         target = (path.parent / file).resolve() if file else path
         assert "://" in link or target.exists(), link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_the_index_has_a_line_for_each_page() -> None:
+    """Its licence and each of its figures stand on that page, in the order of the first page's list."""
+    lines = [line for line in INDEX.read_text(encoding="utf-8").splitlines() if "](" in line]
+    listed = [line.partition("](")[2].partition(")")[0] for line in lines]
+    assert sorted(listed) == [path.name for path in PAGES]
+    first = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(gallery/(\w+\.md)\)", first) == [INDEX.name, *listed]
+    for name, line in zip(listed, lines, strict=True):
+        page = (GALLERY / name).read_text(encoding="utf-8")
+        _, title, data, licence, *judged = (cell.strip() for cell in line.split("|")[:-1])
+        assert title.partition("]")[0].strip("[") in page
+        assert licence.partition(":")[0] in page
+        assert len(judged) == 3
+        assert all(judged)
+        for figure in re.findall(
+            r"(?<![\w-])[+−]?\d(?:[\d,]*\d)?(?:\.\d+)?", " ".join((data, *judged))
+        ):
+            assert figure in page, f"{name}: {figure}"
 
 
 def test_the_pictures_are_what_the_code_draws() -> None:

@@ -173,6 +173,7 @@ def test_decisions_are_judged_by_each_class(project: Project, mode: list[str]) -
     in_project(project, "discrim_eval.scenarios", "explicit.jsonl", DECIDER)
     result = project.run(*DISCRIM_EVAL, mode=mode)
     result.assert_outcomes(failed=1, passed=2)
+    assert "has 1 name" not in result.stdout.str()  # whom it compares stands in the file
     verdicts = {finding["test_id"]: finding["verdict"] for finding in project.findings}
     assert verdicts["discrim_eval.decision[gender]"] == "FAIL"
     assert verdicts["discrim_eval.decision[race]"] == "PASS"

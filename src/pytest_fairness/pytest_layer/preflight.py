@@ -538,6 +538,8 @@ def _ends_of_sources(rows: Iterable[TestEstimate]) -> Iterator[tuple[str, str]]:
         if not ends or id(grid) in seen:
             continue
         seen.add(id(grid))
+        if max(shape.groups for shape in shapes(grid, swapped=True).values()) < 2:
+            continue  # whom it compares stands in a file, and no name of the design
         for kind in map(OutcomeKind, row.kinds or (OutcomeKind.NUMERIC,)):
             remark = _end_of_source(row, kind)
             if remark:
