@@ -16,7 +16,7 @@ from tests.support.labelled_texts import DATA, labelled_texts
 
 #: Precision, recall, and flagged texts that are clean: a little worse than docs/lexicon.md has
 #: them.
-BOUNDS = {"development": (0.97, 0.91, 1), "held_back": (0.87, 0.89, 5)}
+BOUNDS = {"development": (0.97, 0.91, 1), "held_back": (0.88, 0.92, 4)}
 
 TOLD_BY = {"female": {"she", "her", "ms", "mrs"}, "male": {"he", "his", "him", "mr"}}
 
@@ -51,8 +51,8 @@ def test_texts_by_another_hand() -> None:
         warnings = lexicon.warnings(row["text"], gender=told[0] if len(told) == 1 else None)
         flagged.append(any(warning.term not in ("he", "she") for warning in warnings))
     right = sum(found and row["flagged"] for found, row in zip(flagged, rows, strict=True))
-    assert right / sum(flagged) >= 0.62
-    assert right / sum(row["flagged"] for row in rows) >= 0.8
+    assert right / sum(flagged) >= 0.64
+    assert right / sum(row["flagged"] for row in rows) >= 0.85
 
 
 def flagged_letters(name: str) -> int:
