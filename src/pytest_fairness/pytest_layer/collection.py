@@ -162,6 +162,16 @@ def _parametrised(marker: pytest.Mark) -> list[str]:
     return list(given)
 
 
+class DesignMeans(NamedTuple):
+    """The means by which designs are planned: the scorers that tests can name, the way to a system,
+    and the project's looks, in names a group.
+    """
+
+    scorers: Callable[[], Mapping[str, Any]]
+    resolve: Resolve
+    looks: tuple[int, ...] | None
+
+
 def expand(
     metafunc: pytest.Metafunc,
     tier: str,
@@ -178,8 +188,9 @@ def expand(
     """
     wanted = PULLS.intersection(metafunc.fixturenames)
     problem = ""
+    means = DesignMeans(scorers, resolve, looks)
     try:
-        designs = _designs_of(metafunc, wanted, scorers, resolve, looks, names_in(tests))
+        designs = _designs_of(metafunc, wanted, means, names_in(tests))
         planned = _alike(designs)
         if not isinstance(planned, Undrawn):
             _refuse_too_many_items(planned, wanted)
@@ -213,9 +224,7 @@ def _temperature_id(temperature: float | None) -> str:
 def _designs_of(
     metafunc: pytest.Metafunc,
     wanted: Set[str],
-    scorers: Callable[[], Mapping[str, Any]],
-    resolve: Resolve,
-    looks: tuple[int, ...] | None,
+    means: DesignMeans,
     names: Sequence[str],
 ) -> dict[str | None, Planned | Undrawn]:
     """The designs of the test's marker, by the protected class that each is for; undrawn those of
@@ -235,7 +244,7 @@ def _designs_of(
         )
     designs: dict[str | None, Planned | Undrawn] = {}
     for design_class, design in _marks(marker, wanted).items():
-        draw = partial(_planned_once, design, metafunc, scorers, resolve, looks)
+        draw = partial(_planned_once, design, metafunc, means)
         if wanted == {"trials"} and _is_left_out(metafunc.definition, design_class, names):
             temperatures = _temperatures(dict(design.kwargs))
             has_system_prompt = design.kwargs.get("system") is not None
@@ -327,9 +336,7 @@ def _alike(designs: Mapping[str | None, Planned | Undrawn]) -> Planned | Undrawn
 def _planned_once(
     marker: pytest.Mark,
     metafunc: pytest.Metafunc,
-    scorers: Callable[[], Mapping[str, Any]],
-    resolve: Resolve,
-    looks: tuple[int, ...] | None,
+    means: DesignMeans,
 ) -> Planned:
     """Return the design of one *marker*: the same for all tests of a module on which it stands, so
     that they share the cells that are made of it. Raises UsageError where it makes no sense.
@@ -337,7 +344,7 @@ def _planned_once(
     drawn = metafunc.config.stash.setdefault(_DRAWN, {})
     place = (id(marker), Path(metafunc.definition.path), "trials" in metafunc.fixturenames)
     if place not in drawn:
-        drawn[place] = marker, _planned(marker, metafunc, scorers, resolve, looks)
+        drawn[place] = marker, _planned(marker, metafunc, means)
     _, planned = drawn[place]
     return planned
 
@@ -345,9 +352,7 @@ def _planned_once(
 def _planned(
     marker: pytest.Mark,
     metafunc: pytest.Metafunc,
-    scorers: Callable[[], Mapping[str, Any]],
-    resolve: Resolve,
-    looks: tuple[int, ...] | None,
+    means: DesignMeans,
 ) -> Planned:
     """Return the design of one *marker*, with the arguments as the test's place resolves them.
     Raises UsageError where it makes no sense.
@@ -383,17 +388,17 @@ def _planned(
         make_pairs = expand_pairs
         if staged:
             make_pairs = staged_pairs
-        return PlannedPairs(make_pairs(**arguments), temperatures, arguments, resolve)
-    make_grid, make_pilot = _grid_makers(arguments, looks, staged=staged)
+        return PlannedPairs(make_pairs(**arguments), temperatures, arguments, means.resolve)
+    make_grid, make_pilot = _grid_makers(arguments, means.looks, staged=staged)
     planned = PlannedGrid(make_grid(**arguments), ladder, temperatures, arguments)
     if ladder is not None:
-        judge = usable(ladder.scorer, scorers())
+        judge = usable(ladder.scorer, means.scorers())
         planned = replace(planned, usable=_usable_by_labels(judge, planned.grid.answer))
     if pilot_calls is None:
         return planned
     if not staged:
         raise UsageError("pilot= chooses texts for a whole grid: ask for 'trials', not 'cell'")
-    _refuse_no_decision(scorer, scorers())
+    _refuse_no_decision(scorer, means.scorers())
     # Without arguments: a strategy that shows a second person would show a group's.
     asked = replace(planned, grid=make_pilot(pilot_calls, **arguments), arguments=None)
     return replace(planned, pilot=Pilot(asked, scorer))
