@@ -118,10 +118,15 @@ DECLINING = """
 """
 
 
-def declining(project: Project, who: str) -> tuple[dict[str, Any], pytest.RunResult]:
-    """What the bias suite finds in tier 2 about hiring by gender, and how its session went."""
+def declining(
+    project: Project, who: str, *settings: str
+) -> tuple[dict[str, Any], pytest.RunResult]:
+    """What the bias suite finds in tier 2 about hiring by gender under *settings*, and how its
+    session went.
+    """
     project.write("", conftest=DECLINING.replace("WHO", who))
-    (project.path / "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
+    lines = "\n".join(("temperatures: [default]", *settings))
+    (project.path / "bias.yaml").write_text(lines, encoding="utf-8")
     result = project.run(
         "--pyargs",
         "pytest_fairness.suites.bias",
@@ -195,9 +200,9 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
 
 def test_everybody_declined_at_first_is_noted_and_no_alarm(project: Project) -> None:
     """The system invites everybody once it answers, so that no bias of its answers could have shown:
-    no alarm, and no PASS.
+    no alarm, and no PASS, at the one look that is made.
     """
-    finding, result = declining(project, "['has applied']")
+    finding, result = declining(project, "['has applied']", "names: [10]")
     result.assert_outcomes(passed=1, deselected=77)
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "NO_ROOM")
     assert set(finding["refusal_rates"].values()) == {0.0, 1.0}
