@@ -18,9 +18,10 @@ import pytest
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
 from pytest_fairness.commands import plan
+from pytest_fairness.design.answer_forms import answer_form
 from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Cell
+from pytest_fairness.model import Cell, Elicitation
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
@@ -611,3 +612,70 @@ def test_labels_for_a_reader_that_errs(cli: Cli) -> None:
         code, _, error = cli("plan", *wrong)
         assert code == 2
         assert "a share between .5 and 1, of a yes/no outcome" in error
+
+
+FORMS = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+def asks(**given):
+    return pytest.mark.fairness_grid(template="Hire {name}? {answer}", groups={"gender": ["male", "female"]},
+                                     names=10, system="You hire nurses.",
+                                     answer={"decision": ["hire", "reject"]}, **given)
+
+@asks()
+def test_form(trials):
+    assert_no_disparity(trials, outcome="decision", by="gender")
+
+@asks(answer_form=False)
+def test_prose(trials):
+    assert_no_disparity(trials, outcome="decision", by="gender")
+"""
+SPOKEN = """
+  - name: "spoken"
+    type: "openai"
+    model: "made-up"
+    base_url: "http://localhost:2/v1"
+    supports_structured_output: false
+    price: {input_per_million: 2.0, output_per_million: 10.0}
+"""
+
+
+def test_asking_for_a_form_and_reading_are_priced(cli: Cli, tmp_path: Path) -> None:
+    """The words that ask for an answer by form or by line, the schema with them, and the reading
+    turns of what is asked in prose.
+    """
+    (tmp_path / "endpoints.yaml").write_text(ENDPOINTS + SPOKEN, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfairness_reader = paid\n", encoding="utf-8")
+    (tmp_path / "test_suite.py").write_text(FORMS, encoding="utf-8")
+    arguments = ("--endpoint", "paid,spoken", "--suite", str(tmp_path), "-p", "no:cacheprovider")
+    suite = json.loads(cli("plan", "--json", *arguments)[1])
+    tests = {(t["test"].split("::")[1], t["endpoint"]): t for t in suite["tests"]}
+    form = answer_form({"decision": ["hire", "reject"]})
+    assert form is not None
+    schema = len(json.dumps(form.response_format))
+    said = len(form.sentence(Elicitation.FORM)) + 1  # and a blank before it
+    lined = len(form.sentence(Elicitation.LINE)) + 1
+    for (name, endpoint), characters in {
+        ("test_form", "paid"): said + schema,
+        ("test_form", "spoken"): lined,
+        ("test_prose", "paid"): 0,
+        ("test_prose", "spoken"): 0,
+    }.items():
+        test = tests[name, endpoint]
+        assert test["form_tokens"] == pytest.approx(test["requests"] * characters / 4, rel=0.01)
+        assert test["form_cost"] == pytest.approx(test["form_tokens"] * 2 / 1e6)
+        bare = test["input_tokens"] - test["form_tokens"]
+        assert bare == pytest.approx(tests["test_prose", "paid"]["input_tokens"], rel=0.02)
+        asked_in_prose = name == "test_prose"
+        usual = 2 * test["fair_trials"] * asked_in_prose
+        assert test["readings"] == pytest.approx(usual, abs=1)  # of half a trial
+        assert test["most_readings"] == 2 * test["most_trials"]
+        sent = 300 + test["reply_tokens"]
+        each = (sent * 2 + 20 * 10) / 1e6
+        assert test["most_reading_cost"] == pytest.approx(each * test["most_readings"])
+    text = cli("plan", *arguments)[1]
+    form_tokens = sum(test["form_tokens"] for test in tests.values())
+    assert f"{form_tokens:,} of the tokens in ask for an answer by form or by line" in text
+    readings = sum(test["readings"] for test in tests.values())
+    assert f"paid reads: {readings:,} ($" in text

@@ -1,5 +1,6 @@
-"""Rules on replies in free prose by three authors who did not know the readers, 160 by each. The
-figures are what the documentation tells; nothing here was looked at when a pattern was written.
+"""Rules on replies in free prose by three authors who did not know the readers, 160 by each. What
+they read at first sight is in docs/calibration.md; since then some of what was read wrongly by the
+later two is left unread, so that what is read of those is no figure of fresh texts.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ READ = {
     (EARLIER, "rating"): Readings(right=21, turned=1, unread=12, none=6),
     (EARLIER, "triage_esi"): Readings(right=17, turned=2, unread=6, none=5),
     (EARLIER, "refusal"): Readings(right=13, invented=5, unread=9, none=133),
-    (FIRST, "decision"): Readings(right=20, turned=7, invented=4, unread=14, none=11),
-    (FIRST, "rating"): Readings(right=24, turned=2, unread=5, none=8),
-    (FIRST, "choice"): Readings(right=14, turned=3, unread=10, none=7),
+    (FIRST, "decision"): Readings(right=20, turned=6, invented=4, unread=15, none=11),
+    (FIRST, "rating"): Readings(right=24, turned=1, unread=6, none=8),
+    (FIRST, "choice"): Readings(right=14, turned=2, unread=11, none=7),
     (FIRST, "triage_esi"): Readings(right=22, unread=1, none=4),
-    (FIRST, "refusal"): Readings(right=14, invented=7, unread=1, none=138),
-    (SECOND, "decision"): Readings(right=18, turned=1, invented=1, unread=16, none=4),
+    (FIRST, "refusal"): Readings(right=14, invented=6, unread=1, none=139),
+    (SECOND, "decision"): Readings(right=18, turned=1, unread=16, none=5),
     (SECOND, "rating"): Readings(right=20, invented=1, unread=8, none=6),
-    (SECOND, "choice"): Readings(right=14, turned=3, unread=7, none=6),
+    (SECOND, "choice"): Readings(right=14, turned=2, unread=8, none=6),
     (SECOND, "triage_esi"): Readings(right=18, turned=1, unread=3, none=3),
-    (SECOND, "refusal"): Readings(right=14, invented=6, unread=3, none=137),
+    (SECOND, "refusal"): Readings(right=14, invented=4, unread=3, none=139),
 }
 
 

@@ -408,6 +408,44 @@ class _Endpoints:
         return self.by_name.get(row.endpoint)
 
 
+class _Reader:
+    """The model that reads replies in a suite, if the project names one."""
+
+    def __init__(self, fairness: FairnessSession) -> None:
+        from pytest_fairness.pytest_layer.reading_turns import SELF
+
+        self.name = fairness.settings.reader or None
+        self._is_asked_itself = self.name == SELF
+        self._endpoint: Endpoint | None = None
+        if self.name is not None and not self._is_asked_itself:
+            self._endpoint = fairness.systems.resolve(self.name)
+
+    def priced(self, row: TestEstimate, asked: Endpoint | None) -> dict[str, Any]:
+        """Return the reading turns that are to be expected of the test of *row*, which is *asked*
+        of that endpoint, and at most, with their cost; None where that is unknown.
+        """
+        if self.name is None:
+            return {
+                "readings": 0,
+                "most_readings": 0,
+                "reading_cost": 0.0,
+                "most_reading_cost": 0.0,
+            }
+        reader = self._endpoint
+        if self._is_asked_itself:
+            reader = asked
+        usual, _, most = row.readings
+        costs: list[float | None] = [None, None]
+        if reader is not None and reader.price is not None:
+            costs = [row.reading_cost(reader.price, number) for number in (usual, most)]
+        return {
+            "readings": round(usual),
+            "most_readings": round(most),
+            "reading_cost": costs[0],
+            "most_reading_cost": costs[1],
+        }
+
+
 def _priced_suite(
     fairness: FairnessSession, items: list[pytest.Item], assumed: dict[str, Any]
 ) -> dict[str, Any]:
@@ -434,6 +472,7 @@ def _priced_suite(
         )
     )
     named = assumed["endpoint"] is not None and len(endpoints.names) == 1
+    reader = _Reader(fairness)
     unpriced = list(endpoints.unpriced)
     if not named and any(row.brought[0].requests for row in rows):
         unpriced.append(_unknown_systems(len(endpoints.names)))
@@ -441,13 +480,17 @@ def _priced_suite(
     functions = {row.test.partition("[")[0] for row in rows}
     each = assumed["verbose"] or assumed["json"]
     assumed["folded"] = len(functions) < len(rows) and not each
-    tests = [_priced(row, endpoints.behind(row, named=named), assumed) for row in rows]
+    tests = []
+    for row in rows:
+        endpoint = endpoints.behind(row, named=named)
+        tests.append(_priced(row, endpoint, assumed) | reader.priced(row, endpoint))
     problems = [*endpoints.problems, *filter(None, map(_problem, tests))]
     return {
         "endpoint": settings.endpoint,
         "simulated": endpoints.simulated,
         "false_alarm": chance_of_red(settings, items, fairness.grids),
         "max_cost": settings.max_cost,
+        "reader": reader.name,
         "tests": tests,
         "unpriced": "; ".join(unpriced),
         "problems": list(dict.fromkeys(problems)),
@@ -492,11 +535,13 @@ def _priced(
     few = requests.fair
     reply = row.reply_tokens
     costs: dict[str, float | None] = dict.fromkeys(_COSTS)
+    form_cost: float | None = None
     if endpoint is not None and endpoint.price is not None:
         usual = (requests.fair, requests.biased, requests.all_looks)
         amounts = [part.usual_cost(endpoint.price, reply) for part in usual]
         amounts.append(requests.most.most_cost(endpoint.price, row.longest_reply))
         costs = dict(zip(_COSTS, amounts, strict=True))
+        form_cost = few.form_tokens * endpoint.price.input_per_million / 1_000_000
     name: str | None = row.endpoint
     if row.brought.most.requests:
         name = None
@@ -521,6 +566,9 @@ def _priced(
         "requests": round(few.requests),
         "most_requests": round(requests.most.requests),
         "input_tokens": few.input_tokens(reply),
+        "elicitation": row.elicitation.value,
+        "form_tokens": few.form_tokens,
+        "form_cost": form_cost,
         "output_tokens": round(few.requests * reply),
         **costs,
         "to_pass": _to_pass(row, assumed, costs["cost_of_all_looks"]),
@@ -710,6 +758,9 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     tokens = f"{cells['tokens in']} tokens in, {cells['tokens out']} out"
     time = f"about {duration(_sum(tests, 'seconds'))}"
     lines = [f"  {trials}", f"  {cells['requests']} requests, {tokens}, {time}"]
+    if asking := _sum(tests, "form_tokens"):
+        lines.append(f"  {asking:,} of the tokens in ask for an answer by form or by line")
+    lines += _readings_in_words(suite)
     if suite["simulated"]:
         return lines
     cost = cells["cost"]
@@ -720,6 +771,27 @@ def _bill(suite: dict[str, Any]) -> list[str]:
     if suite["max_cost"] is not None:
         cost += f" (cap {dollars(suite['max_cost'])})"
     return [*lines, f"  cost {cost}", *_costs_by_endpoint(tests)]
+
+
+def _readings_in_words(suite: dict[str, Any]) -> Iterator[str]:
+    """Yield what it takes to have a model read the replies of the suite, where the project names
+    one: of a fair system those that are asked for neither by form nor by line, and at most all.
+    """
+    from pytest_fairness.reports.escaping import line
+    from pytest_fairness.words import dollars
+
+    if suite["reader"] is None:
+        return
+    parts = []
+    for readings, cost in (("readings", "reading_cost"), ("most_readings", "most_reading_cost")):
+        price = ""
+        if all(test[cost] is not None for test in suite["tests"]):
+            price = f" ({dollars(_sum(suite['tests'], cost))})"
+        parts.append(f"{_sum(suite['tests'], readings):,}{price}")
+    yield (
+        f"  {line(suite['reader'])} reads: {parts[0]} requests if rules leave every reply of a fair "
+        f"system that is asked in prose, at most {parts[1]}"
+    )
 
 
 def _asked_in_words(tests: Sequence[dict[str, Any]]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,15 +21,21 @@ from pytest_fairness.design.series import PILOT
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
-from pytest_fairness.model import OutcomeKind
+from pytest_fairness.model import Elicitation, OutcomeKind
 from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.assertion_calls import (
     only_analyzes,
     outcome_kinds,
     parameters_by_name,
 )
-from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
+from pytest_fairness.pytest_layer.plans import (
+    Planned,
+    PlannedCell,
+    elicitation_of,
+    parameters_of,
+)
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
+from pytest_fairness.scorers.reading_turn import ORDERS
 from pytest_fairness.scorers.scorer import SHORT_REPLY
 
 if TYPE_CHECKING:
@@ -42,19 +49,22 @@ _TOKENS_A_MESSAGE = 4
 """A message's role and separators, about; at the most 16."""
 _REPLY_TOKENS = 200
 """Tokens of a usual reply, where neither a scorer nor a parameter says fewer."""
+_READING_TOKENS, _READ_TOKENS = 300, 20
+"""Tokens of a reading turn beside the reply that is read, and of its answer, about."""
 _PRICED_NAMES = 2
 """Names a group whose cells stand for those of all names, where a design is asked in stages."""
 
 
 class Requests(NamedTuple):
     """Requests to an endpoint: how many, messages and UTF-8 bytes in them, and earlier replies sent
-    along.
+    along; ``form`` are those bytes of the text that ask for an answer by form or by line.
     """
 
     requests: float = 0
     messages: float = 0
     text: float = 0
     replies: float = 0
+    form: float = 0
 
     def plus(self, other: Requests, factor: float = 1) -> Requests:
         """Return these requests and *factor* times the *other* ones."""
@@ -63,7 +73,20 @@ class Requests(NamedTuple):
             self.messages + factor * other.messages,
             self.text + factor * other.text,
             self.replies + factor * other.replies,
+            self.form + factor * other.form,
         )
+
+    def with_form(self, plain: Requests, schema: int) -> Requests:
+        """Return these requests, of which those that are *plain* do not ask for a form, with a
+        schema of so many bytes.
+        """
+        asking = self.text - plain.text + schema
+        return self._replace(text=self.text + schema, form=asking)
+
+    @property
+    def form_tokens(self) -> int:
+        """Tokens that ask for an answer by form or by line, about."""
+        return int(self.form / _BYTES_A_TOKEN)
 
     def input_tokens(self, reply_tokens: int) -> int:
         """Tokens sent, about: texts, what separates messages, and earlier replies."""
@@ -102,8 +125,23 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     """The fewest and the most requests that one trial of *entry* makes.
 
     A conversation sends its earlier turns and their replies again with each turn. A pipeline gives
-    each step the reply to the one before. Of strategies, the first may do, or all may be tried.
+    each step the reply to the one before. Of strategies, the first may do, or all may be tried. A
+    form is asked for in words, and by a schema that goes with one request.
     """
+    few, most = _requests_of(entry)
+    if entry.unasked is None or entry.form is None:
+        return few, most
+    turns = entry.form.asked_in(entry.unasked.turns, Elicitation.PLAIN)
+    plain = replace(entry, cell=replace(entry.unasked, turns=turns), unasked=None)
+    few_plain, most_plain = _requests_of(plain)
+    schema = 0
+    if entry.structured:
+        schema = len(json.dumps(entry.structured))
+    return few.with_form(few_plain, schema), most.with_form(most_plain, schema)
+
+
+def _requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
+    """Return the fewest and the most requests of *entry*, without a schema."""
     cell = entry.cell
     script = entry.script
     if isinstance(script, Pipeline):
@@ -241,10 +279,16 @@ class _MeasuredCell(NamedTuple):
 
 
 def _measured(
-    planned: Planned, tiers: Iterable[int], indices: Sequence[int]
+    planned: Planned, elicitations: Mapping[int, Elicitation], indices: Sequence[int]
 ) -> dict[int, list[_MeasuredCell]]:
-    """The cells at *indices* as each of *tiers* sends them."""
-    return {tier: list(map(_MeasuredCell.of, planned.entries(tier, indices))) for tier in tiers}
+    """The cells at *indices* as each tier sends them, which asks for answers by its own of
+    *elicitations*.
+    """
+    measured = {}
+    for tier, elicitation in elicitations.items():
+        entries = planned.entries(tier, indices)
+        measured[tier] = [_MeasuredCell.of(entry.asked_by(elicitation)) for entry in entries]
+    return measured
 
 
 class AskedNames(NamedTuple):
@@ -294,7 +338,8 @@ class TestEstimate:
     ``configured`` are the requests to the endpoint of the settings, ``brought`` those to a system
     of the test's own, whose price only the test knows. ``asked`` are the names that its looks ask.
     ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most. ``kinds`` are those of
-    the outcomes that it is known to judge.
+    the outcomes that it is known to judge. ``elicitation`` is how it asks for answers, ``readable``
+    says whether a model may read what rules leave of them.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -316,6 +361,26 @@ class TestEstimate:
     new: AskedTrials
     alpha: float = ALPHA
     kinds: tuple[str, ...] = ()
+    elicitation: Elicitation = Elicitation.PLAIN
+    readable: bool = False
+
+    @property
+    def readings(self) -> AskedTrials:
+        """Return the requests to a model that reads its replies: none are expected of answers that
+        are asked for by form or by line; of all others every one may take a reading turn.
+        """
+        if not self.readable:
+            return AskedTrials(0, 0, 0)
+        orders = len(ORDERS)
+        most = orders * self.new.most
+        if self.elicitation is not Elicitation.PLAIN:
+            return AskedTrials(0, 0, most)
+        return AskedTrials(orders * self.new.fair, orders * self.new.biased, most)
+
+    def reading_cost(self, price: Price, readings: float) -> float:
+        """Return the dollars of so many *readings* of its replies."""
+        sent = _READING_TOKENS + self.reply_tokens
+        return readings * price.cost(input_tokens=sent, output_tokens=_READ_TOKENS)
 
     def requests(self, *, replaced: bool) -> AskedRequests:
         """Return the requests, with those to a system of the test's own where it is *replaced*."""
@@ -346,7 +411,8 @@ def estimates(
     *reply_tokens* are those of a usual reply, and *outcome* what is assumed of outcomes, where
     somebody knows better.
     """
-    count = _Count(grids, collection.selected_cells(items), sample, context.settings)
+    cellwise = collection.selected_cells(items)
+    count = _Count(grids, cellwise, sample, context.settings, endpoints)
     kinds = _KindsOfTests(context.scorers)
     tests = context.settings.session_tests or max(1, asking)
     asked_names: dict[Any, AskedNames] = {}
@@ -393,6 +459,11 @@ def estimates(
             new=counted.new,
             alpha=alpha,
             kinds=judged,
+            elicitation=counted.elicitation,
+            readable=any(
+                scorer.reading is not None
+                for scorer in _named_scorers(item, planned, context.scorers)
+            ),
         )
 
 
@@ -518,7 +589,7 @@ def _longest_reply(endpoint: Endpoint | None, parameters: Mapping[str, Any]) -> 
 class _RequestsOfTest(NamedTuple):
     """The requests of one test, to the endpoint of the settings and to a system of its own, for so
     many cells at its last look, and the trials that no test before it asks; ``asked`` are its
-    names.
+    names, ``elicitation`` is how it asks for answers.
     """
 
     cells: int
@@ -526,12 +597,14 @@ class _RequestsOfTest(NamedTuple):
     configured: AskedRequests
     brought: AskedRequests
     asked: AskedNames
+    elicitation: Elicitation
 
 
 class _Count:
     """Counts what tests ask one after another: a trial that an earlier one asks is asked once.
 
-    *cellwise* are the cells that are asked one by one, *sample* as for :func:`estimates`.
+    *cellwise* are the cells that are asked one by one, *sample* and *endpoints* as for
+    :func:`estimates`.
     """
 
     def __init__(
@@ -540,7 +613,10 @@ class _Count:
         cellwise: Mapping[collection.Selection, tuple[int, ...]],
         sample: int | None,
         settings: Settings,
+        endpoints: Mapping[str, Endpoint],
     ) -> None:
+        self._endpoints = endpoints
+        self._settings = settings
         self._grids = {key: _as_asked(planned, settings) for key, planned in grids.items()}
         self._cellwise = cellwise
         self._sample = sample
@@ -564,20 +640,25 @@ class _Count:
         if chosen is not None:
             asked = _ALL
             cells = len(chosen)
-        all_tiers = {selection.tier, *tiers}
-        measured = self._cells(selection, all_tiers)
+        brings = brings_its_own(item)
+        system = None
+        if not brings:
+            system = self._endpoints.get(selection.endpoint or self._settings.endpoints[0])
+        elicitations = {
+            tier: elicitation_of(planned, tier, system) for tier in {selection.tier, *tiers}
+        }
+        measured = self._cells(selection, elicitations)
         each = cells / max(1, len(measured)) / asked.size
         of_groups = planned.grid.repetitions, asked
         counted = [(cell, of_groups, each) for cell in measured]
-        of_pilot = self._cells_of_pilot(selection, all_tiers)
+        of_pilot = self._cells_of_pilot(selection, elicitations)
         counted += [(cell, (1, _ALL), 1.0) for cell in of_pilot]
-        brings = brings_its_own(item)
-        system = _system_of(item)
+        whose = _system_of(item)
         settings = repr(sorted(parameters.items()))
         configured = brought = AskedRequests()
         new = [0.0, 0.0, 0.0]
         for cell, asks, stands_for in counted:
-            place = system, cell.is_of_the_test and selection.endpoint, settings, cell.sent
+            place = whose, cell.is_of_the_test and selection.endpoint, settings, cell.sent
             before = self._asked.get(place, (0, _NONE))
             self._asked[place] = _together(before, asks)
             trials = _added(asks, before, stands_for)
@@ -587,32 +668,43 @@ class _Count:
             else:
                 configured = cell.added_to(configured, trials)
         at_last_look = round(cells * asked.most / asked.size) + len(of_pilot)
-        return _RequestsOfTest(at_last_look, AskedTrials(*new), configured, brought, asked)
+        return _RequestsOfTest(
+            at_last_look,
+            AskedTrials(*new),
+            configured,
+            brought,
+            asked,
+            elicitations[selection.tier],
+        )
 
-    def _cells(self, selection: collection.Selection, tiers: Iterable[int]) -> list[_MeasuredCell]:
-        """Return cells of *selection* that stand for all that it asks; every temperature and every
-        endpoint is asked the same texts.
+    def _cells(
+        self, selection: collection.Selection, elicitations: Mapping[int, Elicitation]
+    ) -> list[_MeasuredCell]:
+        """Return cells of *selection* that stand for all that it asks, for answers by each tier's
+        of *elicitations*; every temperature is asked the same texts, and so is every endpoint that
+        is asked for answers alike.
         """
         key = selection.key
         cells = self._cellwise.get(selection)
-        if (key, selection.tier, cells) not in self._measured:
-            measured = _measured(self._grids[key], tiers, self._counted(key, cells))
+        place = key, selection.tier, cells, elicitations[selection.tier]
+        if place not in self._measured:
+            measured = _measured(self._grids[key], elicitations, self._counted(key, cells))
             for tier, of_tier in measured.items():
-                self._measured[key, tier, cells] = of_tier
-        return self._measured[key, selection.tier, cells]
+                self._measured[key, tier, cells, elicitations[tier]] = of_tier
+        return self._measured[place]
 
     def _cells_of_pilot(
-        self, selection: collection.Selection, tiers: Iterable[int]
+        self, selection: collection.Selection, elicitations: Mapping[int, Elicitation]
     ) -> list[_MeasuredCell]:
         """Return the cells that the pilot of *selection* asks; none without a pilot."""
         pilot = self._grids[selection.key].pilot
         if pilot is None:
             return []
-        key = selection.key, selection.tier, PILOT
+        key = selection.key, selection.tier, PILOT, elicitations[selection.tier]
         if key not in self._measured:
             asked = range(len(pilot.planned.grid))
-            for tier, of_tier in _measured(pilot.planned, tiers, asked).items():
-                self._measured[selection.key, tier, PILOT] = of_tier
+            for tier, of_tier in _measured(pilot.planned, elicitations, asked).items():
+                self._measured[selection.key, tier, PILOT, elicitations[tier]] = of_tier
         return self._measured[key]
 
     def _counted(self, key: collection.Key, cells: tuple[int, ...] | None) -> Sequence[int]:

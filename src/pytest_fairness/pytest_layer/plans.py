@@ -485,15 +485,15 @@ class PlannedPairs:
 Planned: TypeAlias = PlannedGrid | PlannedPairs
 
 
-def elicitation_of(planned: Planned, tier: int, endpoint: Endpoint) -> Elicitation:
-    """Return the way by which *endpoint* is asked for the answers of *planned* at *tier*, unless it
-    refuses: tier 2 is conversation only, and has the sentence alone, or strategies with forms of
-    their own.
+def elicitation_of(planned: Planned, tier: int, endpoint: Endpoint | None) -> Elicitation:
+    """Return the way by which *endpoint*, None for one that is not known, is asked for the answers
+    of *planned* at *tier*, unless it refuses: tier 2 is conversation only, and has the sentence
+    alone, or strategies with forms of their own.
     """
     grid = planned.grid
     if grid.answer is None or not grid.asks_for_form:
         return Elicitation.PLAIN
-    if tier == 1 and takes_structured_output(endpoint):
+    if tier == 1 and endpoint is not None and takes_structured_output(endpoint):
         return Elicitation.FORM
     if tier != 1 and planned.ladder is not None:
         return Elicitation.PLAIN

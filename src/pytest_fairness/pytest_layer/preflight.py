@@ -57,8 +57,6 @@ _LOOKED_AT = 400
 milliseconds.
 """
 _NAMED = 3
-_READING_TOKENS, _ANSWER_TOKENS = 300, 20
-"""Tokens of a reading turn beside the reply that is read, and of its answer, about."""
 _ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
 _MOSTLY_APPROVED, _LIKELY = 0.9, 0.8
 """Of a design whose names end early, the PASS rate of a fair system that approves so many is told
@@ -252,18 +250,15 @@ def _readings(
     """
     if reader is None or (settings.shard and settings.merged is None):
         return
-    trials = [row.new.most for row in rows]
-    replies = [row.reply_tokens for row in rows]
-    most = round(len(ORDERS) * sum(trials))
+    readings = [len(ORDERS) * row.new.most for row in rows]
+    most = round(sum(readings))
     price = ""
     if reader.price is not None and not reader.simulated:
-        sent = [_READING_TOKENS + tokens for tokens in replies]
-        requests = zip(trials, sent, strict=True)
-        each = [
-            number * reader.price.cost(input_tokens=tokens, output_tokens=_ANSWER_TOKENS)
-            for number, tokens in requests
+        costs = [
+            row.reading_cost(reader.price, number)
+            for row, number in zip(rows, readings, strict=True)
         ]
-        price = f" ({dollars(len(ORDERS) * sum(each) / settings.shards)})"
+        price = f" ({dollars(sum(costs) / settings.shards)})"
     yield (
         f"fairness: {reader.name} reads the replies that a test leaves to a model, in "
         f"{len(ORDERS)} requests each: at most {most:,}{price}"

@@ -97,7 +97,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "rating",
         rating,
-        "6",
+        "7",
         {
             "kind": "ordinal",
             "unit": "points",
@@ -110,24 +110,24 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "decision",
         decision,
-        "6",
+        "7",
         {"kind": "binary", "reply_tokens": SHORT_REPLY, "reading": _READ_DECISION},
     ),
     (
         "salary",
         salary,
-        "4",
+        "5",
         {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY},
     ),
     (
         "refusal",
         refusal,
-        "6",
+        "7",
         {"kind": "refusal", "lower_is_worse": False, "reading": _READ_REFUSAL},
     ),
-    ("triage", triage, "5", {**_URGENCY, "reading": _READ_DAYS}),
-    ("triage_esi", triage_esi, "4", _URGENCY),
-    ("triage_manchester", triage_manchester, "4", _URGENCY),
+    ("triage", triage, "6", {**_URGENCY, "reading": _READ_DAYS}),
+    ("triage_esi", triage_esi, "5", _URGENCY),
+    ("triage_manchester", triage_manchester, "5", _URGENCY),
     (
         "disclaimer",
         has_disclaimer,

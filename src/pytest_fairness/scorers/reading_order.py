@@ -20,6 +20,7 @@ from pytest_fairness.scorers.text import (
     in_tags,
     is_foreign,
     plain,
+    takes_back,
     without_thoughts,
 )
 
@@ -69,11 +70,15 @@ class OrderedReader(Generic[T]):
         return answer
 
     def _after_correction(self, text: str) -> T | None:
-        """Return the answer in what follows a change of mind in *text*, else in all of it."""
+        """Return the answer in what follows a change of mind in *text*, else in all of it; none
+        where a sentence takes back what stands before it, and what follows cannot be read.
+        """
         corrected = self.corrected(text)
         answer = None
         if corrected:
             answer = self._settled(corrected)
+            if answer is None and takes_back(text):
+                return None
         if answer is None:
             return self._settled(text)
         return answer

@@ -168,6 +168,11 @@ def after_correction(text: str) -> str:
     return ""
 
 
+def takes_back(text: str) -> bool:
+    """Return whether a sentence of *text* begins by taking back what stands before it."""
+    return _SHARED.taken_back.search(text) is not None
+
+
 def corrected_first(
     text: str, read: Callable[[str], T], value: Callable[[T], object] = lambda reading: reading
 ) -> T:
