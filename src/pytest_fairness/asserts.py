@@ -617,7 +617,8 @@ def _judged_once(
             given[name] for name in ("frame", "outcome", "by", "cluster", "block")
         )
         within = (given.get("each"),)
-        given["frame"] = countable(table, outcome, by, cluster, block, within=within)
+        alike = name != "strata" and given.get("kind") != "categorical"
+        given["frame"] = countable(table, outcome, by, cluster, block, within=within, alike=alike)
     else:
         given["frame"] = as_rows(given["frame"])
     outcome = None

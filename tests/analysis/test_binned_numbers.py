@@ -15,7 +15,9 @@ from pytest_fairness import analyze_disparity, analyze_within
 from pytest_fairness.analysis import counts
 from pytest_fairness.analysis.binned_numbers import MOST_BINS, binned_numbers
 from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.statistics.arrays import OFFSET, ROWS, WITHIN
+from tests.support.findings import unlike
 
 SIZE = 30_000
 GIVEN: dict[str, Any] = {"outcome": "score", "by": "race", "cluster": None, "block": None}
@@ -107,6 +109,16 @@ def test_strata_of_numbers_in_bins(decided: pd.DataFrame, monkeypatch: pytest.Mo
     judged = analyze_within(pl.from_pandas(decided), **GIVEN, within="year")
     verdicts = [finding.verdict for finding in expected]
     assert [finding.verdict for finding in judged] == verdicts
+
+
+def test_the_log_keeps_what_is_known_of_bins(
+    decided: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "MOST_ROWS", 1_000)
+    table = counts.countable(pl.from_pandas(decided), "score", "race", None, None)
+    kept = Judgement.of("disparity", GIVEN, table, None)
+    logged = kept.frame().assign(score=table["score"])
+    assert not unlike(analyze_disparity(logged, **GIVEN), analyze_disparity(table, **GIVEN))
 
 
 def test_an_infinite_number_is_named(

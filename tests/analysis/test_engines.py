@@ -37,11 +37,13 @@ def decisions() -> pd.DataFrame:
     race = chance.choice(list("abcd"), SIZE)
     hired = (chance.random(SIZE) < np.where(race == "b", 0.36, 0.4)).astype(float)
     hired[chance.random(SIZE) < 0.01] = np.nan
+    person = chance.integers(0, 2000, SIZE)
     return pd.DataFrame(
         {
             "race": race,
             "year": chance.choice([1, 2, 3], SIZE),
-            "person": chance.integers(0, 2000, SIZE),
+            "person": person,
+            "owner": [f"{number} of {group}" for number, group in zip(person, race, strict=True)],
             "branch": chance.choice(["north", "south"], SIZE),
             "right": chance.random(SIZE) < 0.5,
             "hired": hired,
@@ -128,6 +130,15 @@ def test_an_engine_gives_the_finding_of_the_rows(
         counts._FIRST,
         combinations,
     ]  # the first outcomes, then the counts
+
+
+def test_clusters_alike_are_counted_where_they_are(
+    decisions: pd.DataFrame, table: Any, fetched: list[pd.DataFrame]
+) -> None:
+    given: dict[str, Any] = {"outcome": "right", "by": "race", "cluster": "owner", "block": None}
+    assert unlike(analyze_disparity(decisions, **given), analyze_disparity(table, **given)) == []
+    assert len(fetched) == 2
+    assert fetched[-1]["number_of_clusters"].sum() == decisions["owner"].nunique()
 
 
 def test_strata_and_error_rates_are_those_of_the_rows(

@@ -26,10 +26,11 @@ from pytest_fairness import (
     counts_of,
 )
 from pytest_fairness.analysis.error_rates import analyze_error_rate, findings_by_rate
+from pytest_fairness.analysis.sensitivity import sensitivity_of
 from pytest_fairness.analysis.strata import analyze_strata
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import ALARMS
+from pytest_fairness.model import ALARMS, Reason
 from pytest_fairness.statistics.arrays import ROWS
 from tests.support.sessions import run_pytest
 
@@ -359,7 +360,9 @@ def test_what_would_be_were_two_of_them_equal() -> None:
 
 
 def test_each_rate_in_each_firm() -> None:
-    """As the disparity of the rows that it is about; who has none is named."""
+    """As the disparity of the rows that it is about; a firm that has none is not judged, and no
+    PASS: it counts as one of which all people are of one group.
+    """
     rng = np.random.default_rng(3)
     table = pd.DataFrame(
         {"race": rng.choice(["a", "b"], 3000), "firm": rng.choice(list("XYZ"), 3000)}
@@ -378,16 +381,55 @@ def test_each_rate_in_each_firm() -> None:
         each="firm",
         correction="fdr_bh",
         alpha=0.0125,
+        _parts=("X", "Y", "Z"),
     )
     assert [pair.corrected_p_value for pair in findings[1].pairs] == [
         pair.corrected_p_value for pair in alone.pairs
     ]
     parts: Any = findings[1].details["each"]
-    assert [row["label"] for row in parts["rows"]] == ["X", "Y"]
-    assert any(
-        note.startswith("Z: no row has what the false-positive") for note in findings[1].notes
+    assert [row["label"] for row in parts["rows"]] == ["X", "Y", "Z"]
+    (of_z,) = (row for row in parts["rows"] if row["label"] == "Z")
+    assert (of_z["verdict"], of_z["reason"]) == ("INCONCLUSIVE", "N")
+    assert of_z["needs"] == "a row that the false-positive rate (risk where charged is no) is about"
+    assert "too small to judge" in findings[1].sentence
+    assert findings[1].verdict is not Verdict.PASS
+    of_all: Any = findings[0].details["each"]
+    assert all(row["reason"] != "N" for row in of_all["rows"])
+
+
+@pytest.mark.parametrize("within", [None, "year"])
+def test_a_disparity_is_planted_in_what_a_rate_counts(within: str | None) -> None:
+    """As in the disparity of the rows that it is about, at its share of the level; never elsewhere."""
+    rng = np.random.default_rng(4)
+    columns = {name: rng.integers(0, 2, 4_000) for name in ("charged", "risk", "year")}
+    table = pd.DataFrame({"race": rng.choice(["a", "b"], 4_000), **columns})
+    plain = dict.fromkeys(("score", "each", "positive", "positive_truth", "favourable"))
+    small = {"copies": 1, "splits": 2, "bins": 5, "alpha": 0.05, "correction": "bonferroni"}
+    given = {**GIVEN, **plain, **small, "within": within, "lower_is_worse": None}
+    rate = {"rate": "false_positive", "stratified": within is not None}
+    tried = sensitivity_of("error_rates", table, "risk", "race", **rate, **given)
+    assert tried is not None
+    assert tried.caught == {0.5: 1.0, 0.8: 1.0}
+    one_sided = table[(table["charged"] == 1) | (table["race"] == "a")]
+    with pytest.raises(FrameError, match="holds one group only"):
+        sensitivity_of("error_rates", one_sided, "risk", "race", **rate, **given)
+
+
+def test_a_firm_that_no_rate_is_about_keeps_all_from_passing() -> None:
+    """Where the other firms are alike, its finding says whom nobody is compared with."""
+    size = 4_000
+    turns = np.arange(3 * size)
+    table = pd.DataFrame(
+        {
+            "race": np.where(turns % 2, "a", "b"),
+            "firm": np.array(list("XYZ"))[turns // size],
+            "charged": np.where(turns // size == 2, 1, turns // 2 % 2),
+            "risk": turns // 4 % 2,
+        }
     )
-    assert not any(": no row has what" in note for note in findings[0].notes)
+    false_positive = analyze_error_rates(table, "risk", "race", **GIVEN, each="firm")[1]
+    assert (false_positive.verdict, false_positive.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+    assert "nobody of Z is compared" in false_positive.sentence
 
 
 def test_within_strata_each_rate_is_compared_twice() -> None:

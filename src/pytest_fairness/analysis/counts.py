@@ -31,6 +31,8 @@ _EXTRA = "tables"
 MOST_ROWS = 1_000_000
 """Of numbers that are judged by their rows where there is no cluster; those of more stand in bins."""
 _FIRST, _MANY = 10_000, 1_000
+#: Types of Arrow, and what DuckDB makes of them for pandas where a value is missing.
+_WITH_MISSING = {"bool": "boolean", "int32": "Int32", "int64": "Int64"}
 #: Columns that a comparison reads beside those that it is given, few values each.
 _READ = (
     *("refused", "undetermined", "status", "endpoint", "model", "tier"),
@@ -141,10 +143,13 @@ def countable(
     truth: str | None = None,
     within: str | Sequence[str | None] = (),
     labels: str | None = None,
+    *,
+    alike: bool = False,
 ) -> Any:
     """Return *table* as pandas has it: the counts of *outcome*, by *truth* where it is given, and
     by the columns *within* which it is compared, of a column of another engine, a file or a
     reduction; its rows where a column of *labels* corrects them, and a table of pandas as it is.
+    *alike*: many clusters may be counted together where they have the same rows.
     """
     import pandas as pd
 
@@ -166,10 +171,38 @@ def countable(
         return counts_of(table, outcome, by, **given).table
     if not _is_counted(columns, outcome):
         return as_rows(table)
-    if not _has_many_values(source, outcome):
+    keys = _keys(columns, (*_several(by), outcome, cluster))
+    first = as_pandas(_native(source).select(*keys).head(_FIRST))
+    together = None
+    if alike and not any((block, *strata, truth)) and not _is_csv(table):
+        together = _alike(source, first, outcome, _several(by), cluster)
+    if together is not None:
+        return together
+    if first[outcome].nunique() <= _MANY:
         return counts_of(table, outcome, by, **given).table
     named = (*_several(by), outcome, cluster, block, *strata, truth)
     return _numbers(table, source, _keys(columns, named), outcome, by_cluster=cluster is not None)
+
+
+def _alike(
+    source: Any, first: pd.DataFrame, outcome: str, by: Sequence[str], cluster: str | None
+) -> pd.DataFrame | None:
+    """Return the counts of *source*, of which these are the *first* rows, with the clusters alike
+    together; None where that engine, or that table, has none to be put together.
+    """
+    from pytest_fairness.analysis.alike_clusters import AlikeClusters
+
+    nw = _narwhals()
+    frame = _native(source)
+    if cluster is None or not isinstance(frame, nw.LazyFrame):
+        return None
+    schema = frame.collect_schema()
+    if any(schema[name].is_float() for name in (*by, cluster)):
+        return None
+    clusters = AlikeClusters.of(first, outcome, by, cluster)
+    if clusters is None:
+        return None
+    return clusters.counted(nw, frame, as_pandas)
 
 
 def _that_count(table: pd.DataFrame) -> pd.DataFrame:
@@ -352,8 +385,10 @@ def _counted(source: Any, keys: list[str], *, counts: bool) -> pd.DataFrame:
         number = nw.col(ROWS).cast(nw.Int64)
     frame = _native(source).select(*keys, number)
     grouped = frame.group_by(*keys, drop_null_keys=False).agg(nw.col(ROWS).sum())
-    counted = as_pandas(grouped)
-    return counted[counted[ROWS] > 0].reset_index(drop=True)
+    counted = as_pandas(grouped.with_columns(nw.col(ROWS).cast(nw.Int64)))
+    if not counted[ROWS].all():
+        counted = _that_count(counted).reset_index(drop=True)
+    return counted
 
 
 def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -> pd.DataFrame:
@@ -364,12 +399,6 @@ def _counted_by_pandas(source: pd.DataFrame, keys: list[str], *, counts: bool) -
         counted = grouped.size().reset_index(name=ROWS)
     kept: pd.DataFrame = counted[counted[ROWS] > 0].reset_index(drop=True)
     return kept
-
-
-def _has_many_values(source: Any, outcome: str) -> bool:
-    """Return whether the first rows hold so many outcomes that counts would be no smaller."""
-    first = as_pandas(_native(source).select(outcome).head(_FIRST))
-    return bool(first[outcome].nunique() > _MANY)
 
 
 def _is_counted(columns: Sequence[str], outcome: Any) -> bool:
@@ -424,21 +453,43 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     """Return *frame* of narwhals as a table of pandas."""
     nw = _narwhals()
     if isinstance(frame, nw.LazyFrame):
-        frame = _collected(frame)
+        if _goes_by_arrow(nw, frame):
+            return _of_arrow(_collected(frame, "pyarrow").to_arrow())
+        frame = _collected(frame, "pandas")
     table: pd.DataFrame = frame.to_pandas()
     return table
 
 
-def _collected(frame: Any) -> Any:
+def _goes_by_arrow(nw: Any, frame: Any) -> bool:
+    """Return whether DuckDB hands a lazy *frame* over as Arrow: a million texts are not copied."""
+    if not frame.implementation.is_duckdb() or find_spec("pyarrow") is None:
+        return False
+    plain = (nw.String, nw.Boolean, nw.Float64, nw.Int64, nw.Int32)
+    return all(dtype in plain for dtype in frame.collect_schema().values())
+
+
+def _of_arrow(table: Any) -> pd.DataFrame:
+    """Return a *table* of Arrow as DuckDB gives it to pandas: whole numbers of which some are
+    missing stay whole.
+    """
+    frame: pd.DataFrame = table.to_pandas()
+    for name in table.column_names:
+        whole = _WITH_MISSING.get(str(table[name].type))
+        if whole is not None and table[name].null_count:
+            frame[name] = frame[name].astype(whole)
+    return frame
+
+
+def _collected(frame: Any, backend: str) -> Any:
     """Return a lazy *frame* with its rows. Raises UsageError where DuckDB cannot read them: what is
     wrong with the second of several files is seen no earlier.
     """
     if find_spec("duckdb") is None:
-        return frame.collect(backend="pandas")
+        return frame.collect(backend=backend)
     import duckdb
 
     try:
-        return frame.collect(backend="pandas")
+        return frame.collect(backend=backend)
     except duckdb.Error as error:
         what = re.split("Potential Fixes|Candidate names|If you are trying", str(error))[0]
         raise UsageError(f"the table cannot be read: {' '.join(what.split())}") from None

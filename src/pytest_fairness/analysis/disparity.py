@@ -141,6 +141,7 @@ def analyze_disparity(
     labels: str | None = None,
     seed: int = 0,
     _look: Look | None = None,
+    _parts: Sequence[str] = (),
 ) -> Finding:
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
@@ -219,7 +220,14 @@ def analyze_disparity(
     with naming_rows(source, outcome):
         frame, reading = _read_table(
             countable(
-                frame, outcome, columns, cluster, block, within=within_columns, labels=labels
+                frame,
+                outcome,
+                columns,
+                cluster,
+                block,
+                within=within_columns,
+                labels=labels,
+                alike=kind != "categorical",
             ),
             outcome,
             labels,
@@ -243,7 +251,7 @@ def analyze_disparity(
         confidence=rule.confidence,
     )
     with naming_rows(source, outcome):
-        parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+        parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block), _parts)
         pooled = PooledSignals.of(frame, reading, signals, columns, block)
         every = described = grouped(pooled.parts or parts)
         if pooled.parts:

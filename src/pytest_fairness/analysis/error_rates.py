@@ -7,7 +7,7 @@ See ``docs/decisions/0228-error-rates-as-one-family.md`` and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -165,12 +165,15 @@ def analyze_error_rate(
     key, as it is or *stratified*. Raises as that does, and UsageError where there is no such rate.
     """
     rates = _ErrorRates.of(frame, outcome, by, **given)
-    if stratified and not rates.strata.within:
-        raise UsageError("no strata are given: within= names their columns")
-    for candidate in rates.rates:
-        if candidate.key == rate:
-            return rates.finding(candidate, stratified=stratified)
-    raise UsageError(f"rate={rate!r}: it is one of {', '.join(each.key for each in rates.rates)}")
+    return rates.finding(rates.called(rate, stratified=stratified), stratified=stratified)
+
+
+def comparison_of(
+    frame: Any, outcome: Any, by: str | Sequence[str], *, rate: str, stratified: bool, **given: Any
+) -> RateComparison:
+    """Return the comparison that :func:`analyze_error_rate` judges by. Raises as that does."""
+    rates = _ErrorRates.of(frame, outcome, by, **given)
+    return rates.comparison(rates.called(rate, stratified=stratified), stratified=stratified)
 
 
 def findings_by_rate(
@@ -220,6 +223,18 @@ class _Strata(NamedTuple):
 
     within: tuple[str, ...]
     bins: int
+
+
+class RateComparison(NamedTuple):
+    """The analysis of the ``rows`` that a rate is about, whose ``outcome`` is yes where it counts,
+    between groups ``by``; with what else it is ``given``.
+    """
+
+    analyze: Callable[..., Finding]
+    rows: pd.DataFrame
+    outcome: str
+    by: str | Sequence[str]
+    given: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +308,15 @@ class _ErrorRates:
             notes=notes,
         )
 
+    def called(self, key: str, *, stratified: bool) -> _Rate:
+        """Return the rate of a *key*. Raises UsageError where there is none, or no strata."""
+        if stratified and not self.strata.within:
+            raise UsageError("no strata are given: within= names their columns")
+        for rate in self.rates:
+            if rate.key == key:
+                return rate
+        raise UsageError(f"rate={key!r}: it is one of {', '.join(each.key for each in self.rates)}")
+
     def findings(self) -> list[tuple[dict[str, Any], Finding]]:
         """Return each finding, after the rate that it is of and its being stratified."""
         findings: list[tuple[dict[str, Any], Finding]] = []
@@ -307,21 +331,20 @@ class _ErrorRates:
             findings.append(({"rate": rate.key, "stratified": True}, stratified))
         return findings
 
-    def finding(self, rate: _Rate, *, stratified: bool) -> Finding:
-        """Return the finding on *rate*, as it is or *stratified*. Raises FrameError where no row is
-        about it.
+    def comparison(self, rate: _Rate, *, stratified: bool) -> RateComparison:
+        """Return the comparison that *rate* is judged by, as it is or *stratified*. Raises
+        FrameError where no row is about it.
         """
         if not rate.about.any():
             raise FrameError(f"no row has what the {rate.name} is about")
-        names = [each.name for each in self.rates]
-        if self.strata.within:
-            names += names
         given = {
             **self.given,
             "kind": OutcomeKind.BINARY,
-            "alpha": self.alpha / len(names),
+            "alpha": self.alpha / len(self._shared),
             "lower_is_worse": rate.lower_is_worse,
         }
+        if given["each"] is not None:
+            given["_parts"] = tuple(sorted(set(self.frame[given["each"]].astype(str))))
         rows = self.frame[rate.about].assign(**{rate.name: rate.counted[rate.about]})
         strata: tuple[str, ...] = ()
         if stratified:
@@ -331,12 +354,24 @@ class _ErrorRates:
             rows = rows.assign(**{rate.score: equal})
             strata = (rate.score, *strata)
         if strata:
-            finding = analyze_strata(
-                rows, rate.name, self.by, within=strata, bins=self.strata.bins, **given
-            )
-        else:
-            finding = analyze_disparity(rows, rate.name, self.by, **given)
-        finding = shared_by(finding, names)
+            given |= {"within": strata, "bins": self.strata.bins}
+            return RateComparison(analyze_strata, rows, rate.name, self.by, given)
+        return RateComparison(analyze_disparity, rows, rate.name, self.by, given)
+
+    @property
+    def _shared(self) -> list[str]:
+        """Return the name of each finding, which share the level."""
+        names = [rate.name for rate in self.rates]
+        if self.strata.within:
+            names += names
+        return names
+
+    def finding(self, rate: _Rate, *, stratified: bool) -> Finding:
+        """Return the finding on *rate*, as it is or *stratified*. Raises as its comparison does."""
+        compared = self.comparison(rate, stratified=stratified)
+        rows = compared.rows
+        finding = compared.analyze(rows, rate.name, self.by, **compared.given)
+        finding = shared_by(finding, self._shared)
         notes = [*finding.notes, *self.notes, *self._absent(rate)]
         if rate.score is not None:
             notes += notes_on_bins(self.frame[rate.about], [rate.score], SCORE_BINS)
@@ -345,10 +380,8 @@ class _ErrorRates:
         return replace(finding, notes=tuple(notes))
 
     def _absent(self, rate: _Rate) -> Iterator[str]:
-        """Yield which groups, or firms, have no row that *rate* is about."""
-        each = self.given["each"]
-        columns = [*as_columns(self.by), *filter(None, (each,))]
-        for column in columns:
+        """Yield which groups have no row that *rate* is about."""
+        for column in as_columns(self.by):
             values = self.frame[column]
             absent = sorted(set(values.astype(str)) - set(values[rate.about].astype(str)))
             if absent:

@@ -152,7 +152,9 @@ def analyze_four_fifths(
     check_one_table(each, (within, bins), _look, "four_fifths")
     _check_terms(practical_ratio, in_strata=_in_strata, others=(labels, bare_ratio or None))
     source = frame
-    frame = countable(frame, outcome, columns, cluster, block, within=(each,), labels=labels)
+    frame = countable(
+        frame, outcome, columns, cluster, block, within=(each,), labels=labels, alike=True
+    )
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
     with naming_rows(source, outcome):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 BINS = 5
 #: Parts that a sentence names; the finding has a row for each.
 MOST_NAMED = 20
+NOBODY = "nobody"
 #: What a row has of a pair that was tested.
 _FIGURES = ("effect", "effect_low", "effect_high", "difference")
 
@@ -116,8 +117,14 @@ class Part(Generic[Outcomes]):
         return results
 
     def one_group(self, chosen: Sequence[str], metric: str) -> PairResult:
-        """Return the result of the crossed classes *chosen* where they have one group here."""
+        """Return the result of the crossed classes *chosen* where they have one group here, or
+        nobody at all.
+        """
         by = " × ".join(chosen)
+        if self.frame.empty:
+            return self.without_pair(
+                by, metric, NOBODY, NOBODY, f"a row that the {metric} is about"
+            )
         groups = self.frame[list(chosen)].drop_duplicates().astype(str)
         group = " × ".join(groups.iloc[0])
         needs = f"a second group of {self.called(by)}"
@@ -157,11 +164,15 @@ def check_one_table(
 
 
 def parts_of(
-    frame: pd.DataFrame, reading: Outcomes, each: str | None, compared: Sequence[object]
+    frame: pd.DataFrame,
+    reading: Outcomes,
+    each: str | None,
+    compared: Sequence[object],
+    named: Sequence[str] = (),
 ) -> list[Part[Outcomes]]:
-    """Return the parts of *frame* by the column *each*, in the order of their names; one without
-    it. Raises UsageError where that is one of the columns *compared*, FrameError where it is none,
-    or has a row without a value.
+    """Return the parts of *frame* by the column *each*, in the order of their names, those *named*
+    among them that have no row; one without it. Raises UsageError where that is one of the columns
+    *compared*, FrameError where it is none, or has a row without a value.
     """
     if each is None:
         return [Part(frame=frame, reading=reading)]
@@ -175,14 +186,15 @@ def parts_of(
             "that of the firm"
         )
     coded = code(frame, each, "part")
+    labels = [*coded.labels, *sorted(set(named) - set(coded.labels))]
     held = np.ones(len(frame), dtype=np.bool_)
     weight = counted_rows(frame)
     if weight is not None:
         held = weight > 0
     parts: list[Part[Outcomes]] = []
-    for place, label in enumerate(coded.labels):
+    for place, label in enumerate(labels):
         rows = np.flatnonzero((coded.codes == place) & held)
-        if rows.size:
+        if rows.size or label in named:
             parts.append(
                 Part(
                     frame=frame.iloc[rows],
@@ -312,7 +324,10 @@ class PartResults:
             lead = f"none of {parts} is seen to differ on {self.outcome} by {self.by}"
         rest = "; ".join(filter(None, (lead, *self._counts())))
         about = about.removeprefix(f"{verdict}: ")
-        if decider.statistics.get("alone"):
+        if decider.group_2.endswith(NOBODY):
+            firm = decider.group_1.removesuffix(f": {NOBODY}")
+            about = f"nobody of {firm} is compared{would_take(decider)}."
+        elif decider.statistics.get("alone"):
             about = f"{decider.group_1} has nobody to be compared with{would_take(decider)}."
         return f"{verdict}: {rest}. {self._first(verdict)}: {about}"
 

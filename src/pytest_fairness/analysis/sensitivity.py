@@ -14,6 +14,7 @@ import numpy as np
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.equivalence import analyze_equivalence
+from pytest_fairness.analysis.error_rates import comparison_of
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.favourable import read_decisions
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths
@@ -214,6 +215,8 @@ def sensitivity_of(
             return sensitivity(frame, *columns, analyze=analyze_equivalence, **options)
         case "four_fifths":
             return _of_four_fifths(frame, *columns, **options)
+        case "error_rates":
+            return _of_error_rate(frame, *columns, **options)
         # Neither slates nor arms: what would have to be planted is a change of several rows
         # together.
         case "preference" if options.get("trial") is None:
@@ -252,6 +255,19 @@ def _of_four_fifths(
     return sensitivity(
         decided, decisions.name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options
     )
+
+
+def _of_error_rate(
+    frame: pd.DataFrame,
+    *columns: Any,
+    copies: int = COPIES,
+    splits: int = SPLITS,
+    **options: Any,
+) -> Sensitivity:
+    """Turn round at random what a rate counts, on the rows that it is about."""
+    rate = comparison_of(frame, *columns, **options)
+    tried: dict[str, Any] = {"copies": copies, "splits": splits, "analyze": rate.analyze}
+    return sensitivity(rate.rows, rate.outcome, rate.by, **tried, **rate.given)
 
 
 def _of_choices(

@@ -255,6 +255,7 @@ def _tables(arguments: argparse.Namespace) -> tuple[list[str], list[pd.DataFrame
                 arguments.block,
                 arguments.truth,
                 within=(*strata, arguments.each, arguments.score),
+                alike=True,
             )
         except FrameError as error:
             raise UsageError(f"{path}: {error}") from None

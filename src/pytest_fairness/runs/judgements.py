@@ -42,9 +42,12 @@ _TRIAL = (
     "key cell template name persona first_name last_name arm tier signal repetition status error "
     "refused undetermined draw"
 )
-_READ = frozenset(
-    (*_TRIAL.split(), "number_of_rows", "cut_short", "endpoint", "model", "simulated", "replayed")
-)
+#: Those of a table of counts.
+_OF_COUNTS = "number_of_rows number_of_clusters offset_in_bin squares_in_bin"
+_READ = frozenset((
+    *(*_TRIAL.split(), *_OF_COUNTS.split()),
+    *("cut_short", "endpoint", "model", "simulated", "replayed"),
+))  # fmt: skip
 
 
 #: Trials that a later session may ask: only these may come to something else.

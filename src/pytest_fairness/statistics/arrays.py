@@ -31,6 +31,10 @@ DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
 ROWS = "number_of_rows"
 """The column of a table of counts that says how many rows alike each of its rows stands for."""
+ALIKE = "number_of_clusters"
+"""The column of a table of counts that says of how many clusters alike each of its rows holds the
+rows, where those are counted together.
+"""
 OFFSET, WITHIN = "offset_in_bin", "squares_in_bin"
 """Columns of a table of counts whose outcome stands in bins: how much higher than the bin's outcome
 the mean is of the rows that are counted, and the sum of their squares about that mean.
@@ -74,7 +78,8 @@ class Membership:
     and last name of each cluster (one code a label of the clusters), where names have both;
     ``copy`` marks rows whose reply is that of a previous repetition of the same cell, None where
     the replies are not known. ``weight`` says how many rows alike each row of a table of counts
-    stands for, None in a table of rows; ``bins`` is None unless its values stand in bins.
+    stands for, None in a table of rows; ``bins`` is None unless its values stand in bins, and
+    ``alike``, of how many clusters alike a row holds the rows, unless such are counted together.
     ``compared`` says which pairs of groups are compared (groups × groups, the first the row), None
     where that is every pair.
     """
@@ -93,6 +98,7 @@ class Membership:
     copy: Bools | None = None
     weight: Floats | None = None
     bins: Bins | None = None
+    alike: Floats | None = None
     compared: Bools | None = None
 
     @property
@@ -106,6 +112,9 @@ class Membership:
         copy = self.copy
         if copy is not None:
             copy = copy[places]
+        alike = self.alike
+        if alike is not None:
+            alike = alike[places]
         return replace(
             self,
             group=Coded(self.group.codes[places], self.group.labels),
@@ -115,6 +124,7 @@ class Membership:
             undetermined=self.undetermined[places],
             copy=copy,
             weight=weight,
+            alike=alike,
         )
 
     def count(self, rows: Bools) -> Ints:
@@ -363,6 +373,7 @@ def read_design(
         cluster_labels=clusters.labels,
         parts=parts,
         copy=_copies(frame, group, clusters, blocks.codes),
+        alike=_clusters_alike(frame, clusters),
     )
 
 
@@ -388,6 +399,25 @@ def counted_rows(frame: pd.DataFrame) -> Floats | None:
     return counts
 
 
+def _clusters_alike(frame: pd.DataFrame, clusters: Coded) -> Floats | None:
+    """Return of how many clusters alike each row of a table of counts holds the rows; None where
+    each cluster is counted by itself. Raises FrameError for what is no number of clusters.
+    """
+    if ROWS not in frame.columns or ALIKE not in frame.columns:
+        return None
+    alike = pd.to_numeric(frame[ALIKE], errors="coerce").to_numpy(dtype=np.float64)
+    of_cluster = np.zeros(len(clusters.labels))
+    of_cluster[clusters.codes] = alike
+    wrong = ~(alike >= 1) | (alike != np.floor(alike)) | (alike != of_cluster[clusters.codes])
+    refuse(
+        frame,
+        ALIKE,
+        wrong,
+        lambda _: "it says how many clusters alike this one stands for, the same in all its rows",
+    )
+    return alike
+
+
 def _bins(frame: pd.DataFrame) -> Bins | None:
     """Return what is known of the numbers in bins of a table of counts; None for another table."""
     if ROWS not in frame.columns or OFFSET not in frame.columns:
@@ -401,6 +431,11 @@ def every_row(frame: pd.DataFrame) -> pd.DataFrame:
     weight = counted_rows(frame)
     if weight is None:
         return frame
+    if ALIKE in frame.columns:
+        raise FrameError(
+            f"column {ALIKE!r}: clusters alike are counted together, and here each is needed: give "
+            "the table that was counted"
+        )
     return frame.drop(columns=ROWS).iloc[repeated_places(weight)].reset_index(drop=True)
 
 

@@ -62,6 +62,7 @@ class _Rows(NamedTuple):
     copy: Bools | None
     weight: Floats | None = None
     bins: Bins | None = None
+    alike: Floats | None = None
 
     def take(self, which: Bools) -> _Rows:
         """Return the rows where *which* is true."""
@@ -76,6 +77,9 @@ class _Rows(NamedTuple):
         bins = None
         if self.bins is not None:
             bins = self.bins.take(which)
+        alike = None
+        if self.alike is not None:
+            alike = self.alike[which]
         return _Rows(
             self.values[which],
             self.group[which],
@@ -84,6 +88,7 @@ class _Rows(NamedTuple):
             copy,
             weight,
             bins,
+            alike,
         )
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
@@ -94,6 +99,7 @@ class _Rows(NamedTuple):
             own_rows=own_rows,
             weight=self.weight,
             bins=self.bins,
+            alike=self.alike,
         )
 
 
@@ -124,6 +130,7 @@ def measure(
         design.copy,
         design.weight,
         design.bins,
+        design.alike,
     )
     rows = every.take(used)
     trials = sums(rows.group, rows.weight, groups).astype(np.intp)
@@ -410,9 +417,7 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     variance = squares / np.maximum(n - 1, 1.0)
     size = layout.by_cluster(layout.cell_size)
     means = layout.by_cluster(layout.by_cell(layout.numbers)) / size
-    alike = np.ones(size.size)
-    if layout.own_rows:
-        alike = size
+    alike = layout.cluster_alike
     centre = layout.clusters_by_group(alike * means) / k
     apart = alike * (means - centre[layout.cluster_group]) ** 2
     between = layout.clusters_by_group(apart)

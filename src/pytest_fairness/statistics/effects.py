@@ -107,7 +107,7 @@ def standardise(
     Where (nearly) every group × block holds a single row, there is nothing to pool, and the SD
     within groups takes its place (matched pairs): *plain* are the moments without blocks.
     """
-    deviation, square, of_group, group_square = cells.one_row(
+    deviation, square, of_group, group_square = cells.one_unit(
         np.stack(
             [moments.deviation, moments.deviation_square, plain.deviation, plain.deviation_square]
         )
@@ -174,7 +174,7 @@ def _within_bins(cells: PairCells, error: Floats) -> Floats:
     wider = np.ones(error.size)
     if layout.bins is None or not layout.own_rows:
         return wider
-    within = cells.by_side(cells.one_row(np.asarray(layout.squares_by_cell())))
+    within = cells.by_side(cells.one_unit(np.asarray(layout.squares_by_cell())))
     rows = cells.side_rows
     lost = (within / np.maximum(rows * (rows - 1), 1.0)).sum(axis=1)
     sound = error > 0
@@ -386,7 +386,7 @@ def cumulative_odds(
     few = np.ones(cells.comparisons, dtype=np.bool_)
     reached = np.zeros(cells.comparisons)
     for level in range(count - 1):
-        held = cells.one_row(cells.layout.by_cell((levels <= level).astype(np.float64)))
+        held = cells.one_unit(cells.layout.by_cell((levels <= level).astype(np.float64)))
         f1, f2 = cells.by_stratum_side(held).T
         pooled = np.stack(list(map(cells.strata_by_comparison, (f1, f2))))
         # A level that only other groups have makes no cut here: it would count the one below it

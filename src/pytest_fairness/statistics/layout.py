@@ -22,7 +22,9 @@ class Layout:
     constants cancel exactly. ``own_rows``: each row is its own cluster; a cell then holds rows
     alike. ``shared``: some cluster stands in more than one group (one persona, swapped label).
     ``weight`` says how many rows of a table of counts each of the ``values`` stands for, None where
-    that is one; ``bins`` what is known beside them of numbers that stand in bins.
+    that is one; ``bins`` what is known beside them of numbers that stand in bins. ``cell_alike``
+    (U) says how many units alike a cell stands for: its rows where these are their own clusters,
+    clusters of a table that counts those *alike* together.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Layout:
         own_rows: bool,
         weight: Floats | None = None,
         bins: Bins | None = None,
+        alike: Floats | None = None,
     ) -> None:
         """*group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
         span = int(cluster.max()) + 1
@@ -54,6 +57,8 @@ class Layout:
                 weight = weight[order]
             if bins is not None:
                 bins = bins.take(order)
+            if alike is not None:
+                alike = alike[order]
         self.weight = weight
         self.bins = bins
         self.groups = groups
@@ -71,6 +76,12 @@ class Layout:
             self.cell_size = np.diff(self.cell_start, append=values.size).astype(np.float64)
         else:
             self.cell_size = np.add.reduceat(weight, self.cell_start)
+        self.has_alike = own_rows or alike is not None
+        self.cell_alike = np.ones(self.cell_start.size)
+        if own_rows:
+            self.cell_alike = self.cell_size
+        elif alike is not None:
+            self.cell_alike = alike[self.cell_start]
         label = cluster[self.cell_start]
         self.cluster_start = _starts(self.cell_group * span + label)
         self.cluster_label = label[self.cluster_start]
@@ -82,7 +93,7 @@ class Layout:
         if own_rows:
             self.clusters = self.sizes.astype(np.intp)
         else:
-            self.clusters = np.bincount(self.cluster_group).astype(np.intp)
+            self.clusters = sums(self.cluster_group, self.cluster_alike, groups).astype(np.intp)
         self.shared = not own_rows and int(np.bincount(self.cluster_label).max()) > 1
 
     @property
@@ -91,6 +102,13 @@ class Layout:
         if self.weight is None:
             return np.ones(self.values.size)
         return self.weight
+
+    @property
+    def cluster_alike(self) -> Floats:
+        """Return how many clusters alike each stands for."""
+        if self.own_rows:
+            return self.by_cluster(self.cell_size)
+        return self.cell_alike[self.cluster_start]
 
     @property
     def numbers(self) -> Floats:
@@ -168,8 +186,8 @@ class PairCells:
     length M: a unit is a cluster on a side of a comparison, ``unit_place`` that side as 2 ×
     comparison + side, ``mate`` the unit of the same cluster on the other side, −1 where there is
     none. Of each comparison ``side_rows`` and ``units`` (Q × 2) count both sides, ``shared`` the
-    clusters that stand on both; ``paired``: all do. Where rows stand for themselves, a cell stands
-    for all its rows alike, each a unit of its own, and its size is 1.
+    clusters that stand on both; ``paired``: all do. A cell that stands for several units alike, as
+    for rows that stand for themselves, has the ``size`` of one of them.
     """
 
     def __init__(
@@ -193,10 +211,7 @@ class PairCells:
         self.stratum_comparison = stratum_comparison
         self.stratum_block = stratum_block
         self.partner = np.where(side == 0, self.second[comparison], self.first[comparison])
-        if layout.own_rows:
-            self.size = np.ones(cell.size)
-        else:
-            self.size = layout.cell_size[cell]
+        self.size = layout.cell_size[cell] / layout.cell_alike[cell]
         self.rows = self.by_stratum_side(self.size)
         self.live = self.rows.min(axis=1) > 0
         self.side_rows = self.by_side(self.size)
@@ -222,30 +237,30 @@ class PairCells:
         self.shared = sums(met, None, self.comparisons)
         self.paired: Bools = (self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1)
 
-    def _all_rows(self, values: Floats, cells: Ints | slice = slice(None)) -> Floats:
-        """*values* of one row of each of the *cells*, times the rows alike that it stands for."""
-        if self.layout.own_rows:
-            return values * self.layout.cell_size[self.cell[cells]]
+    def _all_units(self, values: Floats, cells: Ints | slice = slice(None)) -> Floats:
+        """*values* of one unit of each of the *cells*, times the units alike that it stands for."""
+        if self.layout.has_alike:
+            return values * self.layout.cell_alike[self.cell[cells]]
         return values
 
-    def one_row(self, values: Floats) -> Floats:
+    def one_unit(self, values: Floats) -> Floats:
         """Sums over the cells of the layout (U, last axis) for each cell here (E), or for one of
-        its rows alike.
+        its units alike.
         """
         here = values[..., self.cell]
-        if self.layout.own_rows:
-            return here / self.layout.cell_size[self.cell]
+        if self.layout.has_alike:
+            return here / self.layout.cell_alike[self.cell]
         return here
 
     def by_stratum_side(self, values: Floats) -> Floats:
         """Sums over the rows of each stratum and side (S × 2)."""
         place = 2 * self.stratum + self.side
-        return sums(place, self._all_rows(values), 2 * self.stratum_block.size).reshape(-1, 2)
+        return sums(place, self._all_units(values), 2 * self.stratum_block.size).reshape(-1, 2)
 
     def by_side(self, values: Floats) -> Floats:
         """Sums over the rows of each comparison and side (Q × 2)."""
         place = 2 * self.comparison + self.side
-        return sums(place, self._all_rows(values), 2 * self.comparisons).reshape(-1, 2)
+        return sums(place, self._all_units(values), 2 * self.comparisons).reshape(-1, 2)
 
     def strata_by_comparison(self, values: Floats) -> Floats:
         """Sums over the strata of each comparison (Q)."""
@@ -263,7 +278,7 @@ class PairCells:
         × 2).
         """
         return sums(
-            self.unit_place, self._all_rows(values, self._unit_start), 2 * self.comparisons
+            self.unit_place, self._all_units(values, self._unit_start), 2 * self.comparisons
         ).reshape(-1, 2)
 
     def each_stratum(self, least_rows: int) -> tuple[PairCells, Ints]:

@@ -208,9 +208,7 @@ def _unlike_spread(layout: Layout, pairs: Pairs, moments: Moments) -> dict[str, 
     count = layout.by_cluster(layout.cell_size)
     mean = layout.by_cluster(moments.deviation) / count
     group = layout.cluster_group
-    alike = np.ones(count.size)
-    if layout.own_rows:
-        alike = count  # a cluster stands for all rows alike
+    alike = layout.cluster_alike
     k = sums(group, alike, layout.groups)
     ascending = np.lexsort((mean, group))
     reached = np.cumsum(alike[ascending])
@@ -343,7 +341,7 @@ def compare_rates(
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
 
     def compare(cells: PairCells) -> tuple[Comparison, Floats]:
-        yes = cells.one_row(yes_by_cell)
+        yes = cells.one_unit(yes_by_cell)
         by_side = cells.by_stratum_side(yes)
         x, (n1, n2) = by_side.sum(axis=1), cells.rows.T
         n = np.maximum(n1 + n2, 1.0)
@@ -359,7 +357,7 @@ def compare_rates(
         return Comparison(z, p_row, contrast_, (effect,), means, aligned, square), log_odds
 
     comparison, log_odds = compare(cells)
-    yes = cells.one_row(yes_by_cell)
+    yes = cells.one_unit(yes_by_cell)
     (x1, x2), (n1, n2) = cells.by_side(yes).T, cells.side_rows.T
     expected = smallest_expected(x1, n1, x2, n2)
     fisher = fisher_exact(x1, n1, x2, n2)
