@@ -133,6 +133,30 @@ def test_in_a_letter_a_group_that_nobody_is_judged_by_is_low(sentence: str, seve
     ]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "warning"),
+    [
+        ("I use a wheelchair, and your clerk would tell you so.", "disability low"),
+        ("I'm sorry that your mother's wheelchair had the wrong rests.", "disability low"),
+        ("Your mother's wheelchair is why we cannot offer you the flat.", "disability critical"),
+        ("We'd be obliged if you would look at the wheelchair.", "disability low"),
+        ("We would prefer that you took the wheelchair elsewhere.", "disability critical"),
+        ("We have had trouble with Nigerian account holders like you.", "race_ethnicity critical"),
+        ("You may like our Nigerian account holders' evening.", "race_ethnicity low"),
+        ("We wondered if at 54 you would have the energy.", "age critical"),
+        ("Considering that she's nearly sixty, she is quick.", "age critical"),
+        ("The office is at 54 Mill Road, where you would find us.", ""),
+        ("We have no upper age limit, whatever you thought.", ""),
+    ],
+)
+def test_in_a_letter_a_warning_asks_whose_it_is(sentence: str, warning: str) -> None:
+    warnings = {
+        f"{warning.category} {warning.severity}"
+        for warning in shipped_lexicon().warnings(FILLING + sentence, gender="female")
+    }
+    assert warnings == set(filter(None, [warning]))
+
+
 def test_every_category_has_texts_of_its_own() -> None:
     """315 texts, every category on both sides, and as many clean ones as there are of any two
     categories.
