@@ -13,6 +13,7 @@ and the command fails.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shutil
 import signal
@@ -165,12 +166,13 @@ class Runner:
 
 
 def _source(module: str) -> str:
-    return Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")
+    # A module that is imported where it is needed may not be there yet.
+    return Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
 
 
 def _run(items: Sequence[pytest.Item], texts: Sequence[tuple[str, str]]) -> int:
     for module, text in texts:
-        exchange(sys.modules[module], text)
+        exchange(importlib.import_module(module), text)
     for item, after in zip(items, [*items[1:], None], strict=True):
         if any(report.failed for report in runtestprotocol(item, nextitem=after, log=False)):
             return 1

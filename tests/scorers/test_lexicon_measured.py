@@ -106,6 +106,17 @@ def test_unfair_letters_by_another_author() -> None:
     assert underlined("letters_unfair.yaml") == (59, 58)
 
 
+def test_letters_that_were_counted_before_they_were_read() -> None:
+    """100 harmless letters full of words that a list trips over, and 40 with a remark each, by one
+    more author: counted once, and no rule was changed after it.
+    """
+    for name, size in (("letters_ordinary_fresh.yaml", 100), ("letters_unfair_fresh.yaml", 40)):
+        letters = open_document(DATA / name).data
+        assert len(letters) == len({letter["text"] for letter in letters}) == size
+    assert flagged_letters("letters_ordinary_fresh.yaml") == 24
+    assert underlined("letters_unfair_fresh.yaml") == (33, 30)
+
+
 #: What fills a letter up to its length without judging anybody.
 FILLING = (
     "Thank you for your letter of 3 March. The parcel came on Monday and everything was in it. Our "
