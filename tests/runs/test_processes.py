@@ -23,25 +23,28 @@ from .children import COST, Runs
 
 # ------------------------------------------------------------ killed
 
+ALL, ALL_BUT_ONE = {"answered": 20}, {"answered": 19, "unknown": 1}
+#: What a run is that was killed at each point, one request in flight, and then finished. Where the
+#: next request is about to leave, the answer before it may be on the disk or on its way there.
 POINTS = {
-    "before-intent": {"answered": 20},
-    "before-send": {"answered": 19, "unknown": 1},
-    "after-send": {"answered": 19, "unknown": 1},
-    "before-append": {"answered": 19, "unknown": 1},
-    "mid-append": {"answered": 19, "unknown": 1},
-    "after-append": {"answered": 20},
-    "after-trial": {"answered": 20},
+    "before-intent": (ALL, ALL_BUT_ONE),
+    "before-send": (ALL_BUT_ONE,),
+    "after-send": (ALL_BUT_ONE,),
+    "before-append": (ALL_BUT_ONE,),
+    "mid-append": (ALL_BUT_ONE,),
+    "after-append": (ALL,),
+    "after-trial": (ALL, ALL_BUT_ONE),
 }
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str) -> None:
     """The next process asks what was never sent, goes on with what was answered, and leaves unknown
-    what was not."""
+    what was not: never more than were in flight."""
     victim = runs.start(die=point, at=5, concurrency=1, turns=2)
     victim.communicate(timeout=30)
     assert victim.returncode == -signal.SIGKILL
-    assert runs.finish(runs.start(concurrency=4, turns=2)) == POINTS[point]
+    assert runs.finish(runs.start(concurrency=4, turns=2)) in POINTS[point]
     assert set(billed(runs.ledger).values()) == {1}
     answered = [
         trial for trial in read_trials(runs.directory).values() if trial.status is Status.ANSWERED

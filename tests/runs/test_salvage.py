@@ -26,11 +26,19 @@ Lines = list[bytes]
 COUNT = 11
 
 
+def ask_three(engine: Engine) -> None:
+    """Ask three trials, each after the record of the one before: else the next request may be
+    announced before it.
+    """
+    for planned in plan(3):
+        engine.run([planned])
+
+
 @pytest.fixture
 def run_of_three(root: Path) -> Path:
     """An archived run: its manifest has the head of its log."""
     with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
-        engine.run(plan(3))
+        ask_three(engine)
         store.update_manifest(settings={"endpoint": "scripted"}, seed=0)
     return archived(store.directory)
 
@@ -195,7 +203,7 @@ def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
     of each log that of database and export is read which holds more; the damaged run stays as it
     is."""
     with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
-        engine.run(plan(3))
+        ask_three(engine)
         asyncio.run(store.budget(None).reserve(700))
     run = store.directory
     rewrite(run, 8, "Answer", "answer")
@@ -226,7 +234,7 @@ def test_a_trial_is_lost_with_the_attempt_whose_texts_it_shares(root: Path, tmp_
     one's.
     """
     with open_store(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
-        engine.run(plan(3))
+        ask_three(engine)
     run, whole = store.directory, snapshot(store.directory)
     changed = "the record was changed: its hash does not fit"
     for damage, lost in (
