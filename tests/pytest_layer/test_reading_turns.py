@@ -381,7 +381,7 @@ def test_shards_read_what_they_were_answered(project: Project, reader: Reader) -
         (finding,) = project.findings
         assert finding["details"]["reader"] == alone["details"]["reader"]
         assert finding["verdict"] == alone["verdict"]
-        assert finding["details"]["reader"]["replies"] == 160
+        assert finding["details"]["reader"]["replies"] == 120
         assert cli.main(["verify", str(project.last)]) == 0
     assert len(reader.requests) == len(asked)
 
@@ -395,5 +395,5 @@ def test_shards_read_before_the_next_stage(project: Project, reader: Reader) -> 
     assert turns
     second = merged(project, str(project.path / ".fairness" / "runs" / first), *folders)
     project.run(f"--fairness-replay={second}").assert_outcomes(passed=1)
-    assert project.findings[0]["details"]["reader"]["replies"] == 160
+    assert project.findings[0]["details"]["reader"]["replies"] == 120
     assert len(reader.requests) == turns
