@@ -54,7 +54,9 @@ def test_a_page_has_a_source_a_licence_a_picture_and_a_command(path: Path) -> No
 
 def test_the_index_has_a_line_for_each_page() -> None:
     """Its licence and each of its figures stand on that page, in the order of the first page's list."""
-    lines = [line for line in INDEX.read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
+    lines = [
+        line for line in INDEX.read_text(encoding="utf-8").splitlines() if line.startswith("| [")
+    ]
     listed = [line.partition("](")[2].partition(")")[0] for line in lines]
     assert sorted(listed) == [path.name for path in PAGES]
     first = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
