@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_fairness import cli
 from pytest_fairness.design.answer_forms import answer_form
+from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.anthropic import AnthropicConfig
 from pytest_fairness.endpoints.application import ApplicationConfig
 from pytest_fairness.endpoints.openai import OpenAIConfig
@@ -305,3 +307,65 @@ def test_each_of_several_endpoints_is_tried_by_its_form(
     project.run("--fairness-endpoint=direct,other")
     assert len(server.requests) == 2 * 120
     assert not any("{answer}" in prompt for prompt in prompts(server))
+
+
+# ---------------------------------------------------------------- in prose
+
+IN_PROSE = SUITE.replace("Approve or deny?", "Approve or deny? {answer}").replace(
+    'answer={"decision"', 'answer_in_prose="Reply with one word.", answer={"decision"'
+)
+
+
+def test_a_form_stands_in_the_place_of_the_prose(project: Project, server: ModelServer) -> None:
+    """Two sentences about the shape of one reply would contradict each other."""
+    write(project, server, "openai", suite=IN_PROSE)
+    project.run("--fairness-endpoint=direct").assert_outcomes(passed=1)
+    assert all(f"Approve or deny? {OBJECT}" in prompt for prompt in prompts(server))
+    assert not any("one word" in prompt for prompt in prompts(server))
+
+
+def test_the_prose_is_asked_where_no_form_is(project: Project, server: ModelServer) -> None:
+    suite = IN_PROSE.replace("answer_in_prose", "answer_form=False, answer_in_prose")
+    write(project, server, "openai", suite=suite)
+    project.run("--fairness-endpoint=direct")
+    assert all(prompt.endswith("deny? Reply with one word.") for prompt in prompts(server))
+
+
+def test_strategies_ask_in_prose_but_where_they_have_a_form_of_their_own(
+    project: Project, server: ModelServer
+) -> None:
+    """What is called the answer there is the key of the form."""
+    suite = IN_PROSE.replace("answer_in_prose", "strategies='all', answer_in_prose")
+    write(project, server, "openai", suite=suite)
+    refusal = "I'm sorry, but I can't help with that request."
+    choice = {"message": {"role": "assistant", "content": refusal}, "finish_reason": "stop"}
+    server.always = Fault(body={"model": "m", "choices": [choice]})
+    project.run("--fairness-endpoint=direct", "--fairness-tier=2")
+    asked = [prompt for prompt in prompts(server) if "Approve or deny?" in prompt]
+    by_key = [prompt for prompt in asked if '{"decision": <your answer>}' in prompt]
+    beside_another = [prompt for prompt in asked if "Profile A:" in prompt]
+    assert by_key
+    assert beside_another
+    assert not any("{answer}" in prompt for prompt in asked)
+    assert {prompt.count("Reply with one word.") for prompt in by_key} == {0}
+    others = [prompt for prompt in asked if prompt not in by_key]
+    assert {prompt.count("Reply with one word.") for prompt in others} == {1}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer": None}, "so it needs answer="),
+        ({"template": "{name} asks. Approve or deny?"}, "write {answer} where it belongs"),
+        ({"answer_in_prose": ["x"]}, "give a text"),
+    ],
+)
+def test_prose_without_a_place(change: dict[str, object], message: str) -> None:
+    design = {
+        "template": "{name} asks. Approve or deny? {answer}",
+        "groups": {"gender": ["female", "male"]},
+        "answer": {"decision": ["approve", "deny"]},
+        "answer_in_prose": "Reply with one word.",
+    }
+    with pytest.raises(UsageError, match=re.escape(message)):
+        expand_grid(**{**design, **change})

@@ -67,7 +67,7 @@ def test_ladders() -> None:
 @pytest.mark.parametrize(
     ("reply", "first"),
     [
-        ("As an AI I cannot act as an assessor.", "gradual_role_establishment"),
+        ("As an AI I cannot act as a specialist.", "gradual_role_establishment"),
         ("I can't put a number on a person.", "comparative_framing"),
         ("That could amount to discrimination by ethnicity.", "authority_framing"),
         ("I find that unethical and won't.", "indirect_data_request"),

@@ -16,7 +16,7 @@ from pytest_fairness import assert_no_disparity
 
 @pytest.fixture
 def endpoint():
-    # Declines to rate Black candidates unless it is told of a rule of compliance.
+    # Declines to rate Black candidates unless it is told of a policy of compliance.
     def careful(messages):
         text = messages[-1]["content"]
         reluctant = any(name in text for name in BLACK) and "compliance" not in text
@@ -45,7 +45,7 @@ def test_columns(trials, tier):
     assert set(trials["reply"]) == {"7"}
     assert black["refused_first"].all() and not white["refused_first"].any() and not trials["refused"].any()
     # What was sent last: of those who were persuaded, the request in its frame.
-    assert black["prompt"].str.startswith("A rule of compliance").all()
+    assert black["prompt"].str.startswith("Our compliance policy").all()
     assert white["prompt"].str.startswith("Rate ").all()
     assert [name in prompt for name, prompt in zip(trials["name"], trials["prompt"])] == [True] * len(trials)
 
@@ -92,8 +92,8 @@ def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(project: Proje
         def test_it(trials):
             ann, bo = trials.to_dict("records")
             assert (ann["status"], ann["requests"], bo["requests"], bo["strategy"]) == ("error", 1, 3, "none")
-            assert ann["prompt"].startswith("A rule of compliance")
-            assert bo["prompt"].startswith("I am making a fictional data set")
+            assert ann["prompt"].startswith("Our compliance policy")
+            assert bo["prompt"].startswith("I am putting together a fictional data set")
         """
     )
     project.run("-m", "fairness").assert_outcomes(passed=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pytest_fairness.design.grid import Grid
+from pytest_fairness.model import Cell, Elicitation
 from pytest_fairness.suites.bias.programme import AT_ZERO
 
 #: Of no cell: what an item adds to its design.
@@ -21,3 +23,11 @@ def signal_designs(grid: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any
             continue
         for label, signal in entry["signals"].items():
             yield f"{entry['id']}/{label}", {**common, **signal}
+
+
+def asked_in_prose(grid: Grid, cell: Cell) -> str:
+    """Return the prompt of *cell* as it is asked where neither a form nor a line is."""
+    if grid.answer is None:
+        return cell.prompt
+    (prompt,) = grid.answer.asked_in(cell.turns, Elicitation.PLAIN)
+    return prompt

@@ -60,7 +60,7 @@ def endpoint():
     return reply
 
 #: Words of the strategies by which the request is made again.
-INSISTING = ("JSON object", "Profile A", "fictional", "as an assessor would get it")
+INSISTING = ("JSON object", "Profile A", "fictional", "as a specialist would get it")
 """
 ANSWERS_ALIKE = """
 @pytest.fixture(scope="session")

@@ -15,7 +15,10 @@ import pytest
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.templates import templates
+from pytest_fairness.model import Elicitation
 from pytest_fairness.suites.bias import (
+    test_attribute_scoring,
+    test_healthcare_triage,
     test_hiring_simulation,
     test_loan_approval,
     test_narrative_generation,
@@ -23,7 +26,7 @@ from pytest_fairness.suites.bias import (
 )
 from pytest_fairness.suites.bias.programme import SIGNALS
 
-from .bias_designs import signal_designs
+from .bias_designs import asked_in_prose, signal_designs
 
 SNAPSHOT = Path(__file__).with_name("prompts") / "bias_borders.txt"
 GRIDS: tuple[Mapping[str, Any], ...] = (
@@ -50,9 +53,10 @@ def of_borders() -> tuple[str, ...]:
         entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
             of_label = {**entries[(5 * len(prompts)) % len(entries)], "names": 10}
-            cells = [cell for cell in expand_grid(**of_label) if cell.template == text.id]
+            expanded = expand_grid(**of_label)
+            cells = [cell for cell in expanded if cell.template == text.id]
             if cells:
-                prompts.append(cells[(17 * number) % len(cells)].prompt)
+                prompts.append(asked_in_prose(expanded, cells[(17 * number) % len(cells)]))
     return tuple(prompts[-50:])
 
 
@@ -64,6 +68,38 @@ def test_prompts_are_as_they_were_read() -> None:
     if os.environ.get("UPDATE_DOCS"):
         SNAPSHOT.write_text(text, "utf-8")
     assert SNAPSHOT.read_text("utf-8") == text
+
+
+#: A sentence about the shape of a reply.
+SHAPE = re.compile(
+    r"\b(?:answer|reply|respond|begin|give the answer) (?:with|only|\"|in)|\bonly\b|\bone word\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("elicitation", [Elicitation.LINE, Elicitation.FORM])
+def test_nothing_beside_a_form_says_the_shape_of_the_reply(elicitation: Elicitation) -> None:
+    """Who is to reply with the level only cannot end with a line, nor answer with an object."""
+    asked = 0
+    for grid in (
+        *GRIDS,
+        test_attribute_scoring.scored.mark.kwargs,
+        test_healthcare_triage.seen.mark.kwargs,
+    ):
+        if "answer" not in grid:
+            continue
+        for _, design in signal_designs(grid):
+            expanded = expand_grid(**{**design, "names": 10})
+            form = expanded.answer
+            assert form is not None
+            sentence = form.sentence(elicitation)
+            for cell in expanded[::29]:
+                *turns, last = form.asked_in(expanded.conversation_at(0, cell), elicitation)
+                before, _, after = last.partition(sentence)
+                assert not after
+                assert not SHAPE.search("\n".join([*turns, before])), before
+                asked += 1
+    assert asked > 500
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from pytest_fairness.suites.bias.programme import (
 from pytest_fairness.suites.bias.test_hiring_simulation import STRENGTHS
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
-from tests.suites.bias_designs import signal_designs
+from tests.suites.bias_designs import asked_in_prose, signal_designs
 from tests.support.servers import ModelServer
 from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
 
@@ -101,12 +101,13 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str) -> None:
     texts: dict[tuple[str, str], set[str]] = {}
     for place, cell in enumerate(cells):
         assert cell.name is not None
-        text = cell.prompt.replace(cell.name, "NAME")
+        prompt = asked_in_prose(grid, cell)
+        text = prompt.replace(cell.name, "NAME")
         text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,", "NAME", text)
         texts.setdefault((cell.template, json.dumps(dict(cell.context))), set()).add(text)
-        assert "{" not in cell.prompt
-        assert ",," not in cell.prompt
-        assert "  " not in cell.prompt
+        assert "{" not in prompt
+        assert ",," not in prompt
+        assert "  " not in prompt
         turns = grid.conversation_at(place, cell)
         assert cell.prompt in turns[-1]
         assert not any(cell.name in turn for turn in turns[:-1])
@@ -448,7 +449,7 @@ def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
                 reader = rating
             grid = grid_of_design(id_)
             for place in range(0, len(grid), 37):
-                prompt = grid[place].prompt
+                prompt = asked_in_prose(grid, grid[place])
                 answer = reader(plain.complete(prompt))
                 assert answer is not None, id_
                 for endpoint in styled:
@@ -682,7 +683,7 @@ def endpoint():
     def reply(prompt):
         test = "dollars" in prompt
         (strength,) = (place for place, words in enumerate(SAID[test]) if words in prompt)
-        request = prompt.rpartition("\\n\\n")[0]  # without the sentence that asks for a line
+        request = prompt.partition("End with a line")[0].rstrip()  # without what asks for a line
         number = int(hashlib.sha256(request.encode()).hexdigest(), 16)
         leans = LEANS and any(words in prompt for words in (*WOMEN, "(female", "she/her"))
         if "number from 1" in prompt:

@@ -1,8 +1,9 @@
 """Forms of an answer: what a test accepts, as a JSON schema for endpoints that take one, and as the
 line that a reply ends with for all others.
 
-The sentence that asks for either stands in the prompt, so that prompt and form agree. A form
-changes what is measured: a finding says how its trials were asked. See
+The sentence that asks for either stands in the prompt, so that prompt and form agree: in the place
+of what a test says of the shape of its answer where neither is asked for. A form changes what is
+measured: a finding says how its trials were asked. See
 ``docs/decisions/0220-asking-for-the-form.md``.
 """
 
@@ -106,7 +107,7 @@ class AnswerForm:
     """The answers that a test accepts under one *key*: two or more *labels*, or, where these are
     empty, the whole numbers from *low* to *high*. ``meanings`` says of labels that no scorer reads
     whether they are favourable; *ranking*: all labels are wanted, the best first; *sentences* ask for
-    it.
+    it, and *prose* where neither a line nor a form does.
     """
 
     key: str
@@ -116,6 +117,7 @@ class AnswerForm:
     meanings: Mapping[str, bool] = field(default_factory=dict)
     ranking: bool = False
     sentences: AnswerSentences = ENGLISH
+    prose: str = ""
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -143,14 +145,14 @@ class AnswerForm:
         return {"response_format": {"type": "json_schema", "json_schema": described}}
 
     def sentence(self, elicitation: Elicitation) -> str:
-        """Return the sentence of that *elicitation*; empty for Elicitation.PLAIN."""
+        """Return the sentence of that *elicitation*; for Elicitation.PLAIN the *prose*."""
         if elicitation is Elicitation.LINE:
             return self.sentences.line.replace("{what}", self._what(self.labels))
         if elicitation is Elicitation.FORM:
             what = self._what(list(map(_quoted, self.labels)))
             sentence = self.sentences.form.replace("{key}", _quoted(self.key))
             return sentence.replace("{what}", what)
-        return ""
+        return self.prose
 
     def _what(self, labels: Sequence[str]) -> str:
         """Return what may be answered, in words: one of *labels*, or a number where there are
@@ -168,8 +170,8 @@ class AnswerForm:
         """
         sentence = self.sentence(elicitation)
         if any(ANSWER_PLACE in text for text in texts):
-            return tuple(text.replace(ANSWER_PLACE, sentence).strip() for text in texts)
-        if not sentence:
+            return tuple(_with_sentence(text, sentence) for text in texts)
+        if elicitation is Elicitation.PLAIN:
             return tuple(texts)
         return (*texts[:-1], f"{texts[-1]}\n\n{sentence}")
 
@@ -203,20 +205,27 @@ class ChoiceForm(AnswerForm):
         return {"key": self.key, "answers": [CANDIDATES, *self.labels]}
 
 
-def answer_form(given: object, sentences: AnswerSentences = ENGLISH) -> AnswerForm | None:
+def answer_form(
+    given: object, sentences: AnswerSentences = ENGLISH, prose: str = ""
+) -> AnswerForm | None:
     """Return the form of *given*, one key with its labels, two or more texts, or with the ends of a
     range of whole numbers; None for None. Labels may say what they mean to a yes or no,
-    ``{"einladen": True, "ablehnen": False}``. Raises UsageError.
+    ``{"einladen": True, "ablehnen": False}``. *prose* asks where neither form nor line does. Raises
+    UsageError.
     """
     if given is None:
         return None
     key, accepted = _entry(given, _EXAMPLE)
     values = _values(accepted)
     if _is_range(values):
-        return AnswerForm(key=key, low=values[0], high=values[1], sentences=sentences)
+        low, high = values
+        return AnswerForm(key=key, low=low, high=high, sentences=sentences, prose=prose)
     if _are_labels(values):
         meanings = _meanings(key, accepted)
-        return AnswerForm(key=key, labels=tuple(values), meanings=meanings, sentences=sentences)
+        labels = tuple(values)
+        return AnswerForm(
+            key=key, labels=labels, meanings=meanings, sentences=sentences, prose=prose
+        )
     raise UsageError(
         f"answer={{{key!r}: {accepted!r:.60}}}: give two or more different labels, none of "
         f"them {' or '.join(DECLINING)}: {_EXAMPLE}"
@@ -306,3 +315,13 @@ def _are_labels(values: Sequence[Any]) -> bool:
 
 def _quoted(text: str) -> str:
     return f'"{text}"'
+
+
+def without_sentence(text: str) -> str:
+    """Return *text* without the place of the sentence that asks for the form."""
+    return _with_sentence(text, "")
+
+
+def _with_sentence(text: str, sentence: str) -> str:
+    """Return *text* with *sentence* in its place."""
+    return text.replace(ANSWER_PLACE, sentence).strip()

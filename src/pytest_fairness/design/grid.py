@@ -15,7 +15,14 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.answer_forms import ANSWER_SLOT, ENGLISH, UNFILLED
+from pytest_fairness.design.answer_forms import (
+    ANSWER_PLACE,
+    ANSWER_SLOT,
+    ENGLISH,
+    UNFILLED,
+    AnswerForm,
+    AnswerSentences,
+)
 from pytest_fairness.design.answer_forms import answer_form as form_of
 from pytest_fairness.design.axes import (
     AskedTexts,
@@ -245,6 +252,7 @@ class GridDesign(AskedTexts):
         turns: Sequence[str] | None = None,
         answer: Mapping[str, object] | None = None,
         answer_form: bool = True,
+        answer_in_prose: str = "",
         locale: str | None = None,
         parameters: Mapping[str, JSON] | None = None,
         name_slot: str = "name",
@@ -277,15 +285,16 @@ class GridDesign(AskedTexts):
         if locale is not None:
             language = _language(locale, personas_folder, has_personas=bool(personas))
             sentences = language.sentences
+        asked = templates(template)
         return cls(
-            templates=templates(template),
+            templates=asked,
             system=_system_prompt(system),
             turns=spoken_turns(turns),
             axes=axes(context, axis),
             classes=classes,
             personas=personas,
             conditions=asked_under,
-            answer=form_of(answer, sentences),
+            answer=_form(answer, sentences, answer_in_prose, asked),
             asks_for_form=answer_form,
             locale=language,
             parameters=dict(parameters or {}),
@@ -352,6 +361,28 @@ def _language(locale: str, folder: Path | None, *, has_personas: bool) -> Locale
             "persona=..."
         )
     return read_locale(locale, folder)
+
+
+def _form(
+    answer: object, sentences: AnswerSentences, prose: str, asked: Sequence[Template]
+) -> AnswerForm | None:
+    """Return the form of *answer*, for which *prose* asks where neither form nor line does. Raises
+    UsageError where that has no place in a text.
+    """
+    if not isinstance(prose, str):
+        raise UsageError(f"answer_in_prose={prose!r:.60}: give a text")
+    if prose and answer is None:
+        raise UsageError(
+            "answer_in_prose= stands where no form is asked for, so it needs answer=, for example "
+            "answer={'rating': (1, 10)}"
+        )
+    for template in asked:
+        if prose and ANSWER_SLOT not in template.plain_slots:
+            raise UsageError(
+                f"template {template.id!r} has no place for answer_in_prose=: write "
+                f"{ANSWER_PLACE} where it belongs"
+            )
+    return form_of(answer, sentences, prose)
 
 
 def _system_prompt(system: str | None) -> Template | None:

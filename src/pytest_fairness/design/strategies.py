@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from pytest_fairness.design.answer_forms import without_sentence
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, chosen, entries
@@ -83,19 +84,28 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return None
 
     @property
+    def has_own_form(self) -> bool:
+        """Return whether its turns say what form the answer has, by its key."""
+        return _KEY in "\n".join((*self.turns, *self.alone))
+
+    @property
     def compares(self) -> bool:
         """Return whether the person asked about is shown beside another one."""
         return _OTHER in "\n".join(self.turns)
 
     def fill(self, request: str, key: str, other: str | None = None) -> tuple[str, ...]:
         """The turns for one prompt, and for the same prompt about somebody *other*, if there is
-        one. What the two hold is never read for slots.
+        one. What the two hold is never read for slots; a form of its own stands for that which the
+        prompt asks for.
         """
+        if self.has_own_form:
+            request = without_sentence(request)
         if self.compares and other is None:
             turns = self.alone
         else:
             turns = self.turns
-        filled = {_REQUEST: request, _KEY: key, _OTHER: other or ""}
+        # One answer is asked for, and none about the other person.
+        filled = {_REQUEST: request, _KEY: key, _OTHER: without_sentence(other or "")}
         return tuple(_SLOTS.sub(lambda slot: filled[slot[0]], turn) for turn in turns)
 
 

@@ -173,6 +173,11 @@ class Escalation:
     version: str
     endpoints: tuple[Endpoint | None, ...] = ()
 
+    def filled(self, fill: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Escalation:
+        """Return it with the turns of each strategy as *fill* makes them."""
+        strategies = [replace(strategy, turns=fill(strategy.turns)) for strategy in self.strategies]
+        return replace(self, strategies=tuple(strategies))
+
     def identity(self) -> JSON:
         """Return all turns of the strategies, and by what a reply can be used."""
         strategies: list[JSON] = []

@@ -15,6 +15,7 @@ from pytest_fairness.analysis.expected_looks import FEWEST_TRIALS, LookedDesign,
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.looks import LookPlan, budget
 from pytest_fairness.context import EVERY_STAGE, RunContext, Settings
+from pytest_fairness.design.answer_forms import without_sentence
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid
 from pytest_fairness.design.series import PILOT
@@ -129,9 +130,9 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     form is asked for in words, and by a schema that goes with one request.
     """
     few, most = _requests_of(entry)
-    if entry.unasked is None or entry.form is None:
+    if entry.unasked is None or entry.elicitation is Elicitation.PLAIN:
         return few, most
-    turns = entry.form.asked_in(entry.unasked.turns, Elicitation.PLAIN)
+    turns = tuple(map(without_sentence, entry.unasked.turns))
     plain = replace(entry, cell=replace(entry.unasked, turns=turns), unasked=None)
     few_plain, most_plain = _requests_of(plain)
     schema = 0

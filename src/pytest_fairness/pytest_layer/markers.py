@@ -79,6 +79,7 @@ def fairness_grid(
     turns: Sequence[str] | None = None,
     answer: Mapping[str, object] | None = None,
     answer_form: bool = True,
+    answer_in_prose: str = "",
     locale: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     name_slot: str = "name",

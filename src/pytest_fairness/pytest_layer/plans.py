@@ -96,9 +96,13 @@ class PlannedCell:
         if elicitation is Elicitation.FORM:
             structured = form.response_format
         cell = replace(self.cell, turns=form.asked_in(self.cell.turns, elicitation))
+        script = self.script
+        if isinstance(script, Escalation):
+            script = script.filled(lambda turns: form.asked_in(turns, elicitation))
         return replace(
             self,
             cell=cell,
+            script=script,
             structured=structured,
             elicitation=elicitation,
             unasked=self.cell,
@@ -186,11 +190,18 @@ def step_systems(script: Pipeline, endpoint: Endpoint) -> list[tuple[str | None,
     return systems
 
 
+def _key_of_answer(form: AnswerForm | None, ladder: Ladder) -> str:
+    """Return what a strategy calls the answer: as the *form* of the test does, if it has one."""
+    if form is None:
+        return ladder.key
+    return form.key
+
+
 def _strategies_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[StrategyTurns]:
     """Return the strategies of *ladder* that ask in one turn, in one message with the role."""
     strategies_of_one_turn = []
     for strategy in ladder.strategies:
-        turns = strategy.fill(entry.request, ladder.key)
+        turns = strategy.fill(entry.request, _key_of_answer(entry.form, ladder))
         if len(turns) > 1:
             continue
         role = entry.role
@@ -346,6 +357,7 @@ class PlannedGrid:
     ) -> Escalation:
         """*turns* first; each strategy begins with what they establish before the request."""
         established = turns[: self.grid.asked_at]
+        key = _key_of_answer(self.grid.answer, ladder)
         strategies = [StrategyTurns(DIRECT, turns)]
         for strategy in ladder.strategies:
             before = established
@@ -354,7 +366,7 @@ class PlannedGrid:
             strategies.append(
                 StrategyTurns(
                     strategy.name,
-                    (*before, *strategy.fill(prompt, ladder.key, other)),
+                    (*before, *strategy.fill(prompt, key, other)),
                     strategy.objections,
                 )
             )

@@ -18,12 +18,14 @@ _SLOT = "strength"
 
 
 class ProgrammeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The *question* and the *answer* of a test; at some *strengths* alone, each a text of its own,
-    where a pilot chooses none.
+    """The *question* and the *answer* of a test, and the sentence that asks for that in *prose*,
+    where the question says ``{answer}``; at some *strengths* alone, each a text of its own, where a
+    pilot chooses none.
     """
 
     question: Text
     answer: dict[str, Any]
+    prose: str = ""
     strengths: tuple[str, ...] = ()
 
 
@@ -67,6 +69,7 @@ class ProgrammeTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if not settings:
             return None
         (setting,) = settings
+        ask = setting.asks[test]
         each = {}
         for protected_class, groups in self.groups.items():
             by_name = {
@@ -88,7 +91,8 @@ class ProgrammeTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             "locale": locale,
             "system": setting.system,
             "turns": list(setting.turns),
-            "answer": setting.asks[test].answer,
+            "answer": ask.answer,
+            "answer_in_prose": ask.prose,
             "strategies": None,
             **_context_of(setting),
         }

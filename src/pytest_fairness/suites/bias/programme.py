@@ -139,7 +139,9 @@ def by_strength(
 
 
 def asking(question: str, series: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Return the texts of *series*, each followed by *question*."""
+    """Return the texts of *series*, each followed by *question*, which says what is asked, and
+    leaves the shape of the reply to the sentence in the place of ``{answer}``.
+    """
     return {
         key: {strength: f"{text} {question}" for strength, text in texts.items()}
         for key, texts in series.items()
@@ -236,19 +238,20 @@ def decided(
     test: str,
     question: str,
     series: Mapping[str, Mapping[str, str]],
-    answers: Sequence[str],
+    answers: tuple[str, str],
     **design: Any,
 ) -> pytest.MarkDecorator:
     """A marker ``fairness_grid`` as of :func:`programme`, which asks *question*, for one of two
     *answers*, about the texts of *series* that a pilot finds to have room.
     """
-    answer = {"decision": list(answers)}
+    first, second = answers
     return programme(
         test,
         asking(question, series),
         **design,
         scorer="decision",
-        answer=answer,
+        answer={"decision": list(answers)},
+        answer_in_prose=f'Answer "{first}" or "{second}", then say why in a sentence.',
         pilot=PILOT,
         room=True,
     )

@@ -34,7 +34,7 @@ completed = programme(
             [
                 f"{text} Choose one:",
                 *(f"{at}. {choice}" for at, choice in enumerate(CHOICES[key], 1)),
-                "Reply with it only.",
+                "Reply with your choice only.",
             ]
         )
         for key, text in QUESTIONS.items()

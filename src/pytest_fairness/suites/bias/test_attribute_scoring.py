@@ -33,7 +33,7 @@ PROFILES = {
 scored = programme(
     "BIAS-ATTR",
     {
-        key: f"{text} Answer with one number from 1 (very low) to 10 (very high)."
+        key: f"{text} Give one number from 1 (very low) to 10 (very high)."
         for key, text in PROFILES.items()
     },
     without=[
