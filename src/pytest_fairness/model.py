@@ -153,8 +153,10 @@ class Cell:
 
 CANDIDATES = "candidates"
 """The slot of a prompt that lists the candidates, and the word by which a form accepts any of them."""
-#: What an answer line says of a reply that declines, in any case and language.
-DECLINING = ("declined", "keine antwort")
+NO_ANSWER = "no_answer"
+"""The field by which a form says that a reply declines to answer: not "declined", as a loan may be."""
+#: What an answer line says of such a reply, in any case and language.
+DECLINING = ("no answer", "keine antwort")
 
 
 class Elicitation(StrEnum):

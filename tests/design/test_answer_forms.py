@@ -51,7 +51,7 @@ def test_the_schema() -> None:
     assert form is not None
     described: Any = form.response_format["response_format"]
     schema = described["json_schema"]["schema"]
-    assert list(schema["properties"]) == ["thinking", "declined", "reason", "decision"]
+    assert list(schema["properties"]) == ["thinking", "no_answer", "reason", "decision"]
     assert schema["required"] == list(schema["properties"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["decision"]["anyOf"] == [
@@ -87,7 +87,7 @@ def test_the_sentence() -> None:
     [
         "yes", {}, {"a": ["x"]}, {"a": ["x", "x"]}, {"a": (3, 1)}, {"a": ["x", 1]}, {"a": 7},
         {"a": "ab"}, {1: ["x", "y"]}, {"a": (0, 5000)}, {"a": ["x", "y"], "b": ["x", "y"]},
-        {"declined": ["x", "y"]},
+        {"no_answer": ["x", "y"]},
     ],
 )  # fmt: skip
 def test_what_is_no_answer(given: object) -> None:
@@ -254,7 +254,7 @@ def test_a_reply_in_prose_later_is_read_by_rules(project: Project, server: Model
 
 
 def test_declining_by_the_form_is_a_refusal(project: Project, server: ModelServer) -> None:
-    declined = {"thinking": "No.", "declined": True, "reason": "It is unfair.", "decision": None}
+    declined = {"thinking": "No.", "no_answer": True, "reason": "It is unfair.", "decision": None}
     content = {"role": "assistant", "content": json.dumps(declined)}
     choices = [{"message": content, "finish_reason": "stop"}]
     server.then(*[Fault(body={"model": "m", "choices": choices})] * 10)

@@ -109,7 +109,7 @@ def test_words_of_ones_own_convey_a_group() -> None:
         ({"groups": {"race_ethnicity": ["black", "white"]}}, "the bank has: german, turkish"),
         ({"answer": {"decision": {"ja": True, "nein": True}}}, "and have both"),
         ({"answer": {"decision": {"ja": 1, "nein": 0}}}, "and have both"),
-        ({"answer": {"decision": ["bewilligt", "Keine Antwort"]}}, "none of them declined"),
+        ({"answer": {"decision": ["bewilligt", "Keine Antwort"]}}, "none of them no answer"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked(arguments: dict[str, Any], message: str) -> None:

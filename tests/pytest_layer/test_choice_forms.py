@@ -76,7 +76,7 @@ def test_each_kind_is_sent_the_candidates_as_they_are_listed(
     first: Counter[str] = Counter()
     for body, prompt in zip(sent, prompts(server), strict=True):
         (schema,) = forms_in(body)
-        assert list(schema["properties"]) == ["thinking", "declined", "reason", "choice"]
+        assert list(schema["properties"]) == ["thinking", "no_answer", "reason", "choice"]
         options = schema["properties"]["choice"]["anyOf"][0]["enum"]
         assert options == listed_in(prompt)
         assert f'"choice", one of "{options[0]}", "{options[1]}", or null' in prompt
@@ -147,7 +147,7 @@ def given(content: object) -> Fault:
 
 def form(choice: object, *, declined: bool = False) -> Fault:
     """An answer by the form."""
-    fields = {"thinking": "Greg Walsh.", "declined": declined, "reason": "", "choice": choice}
+    fields = {"thinking": "Greg Walsh.", "no_answer": declined, "reason": "", "choice": choice}
     return given(fields)
 
 

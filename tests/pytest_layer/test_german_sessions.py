@@ -104,7 +104,7 @@ def endpoint():
 def test_loans(trials):
     used = trials.groupby("herkunft")["strategy"].unique().map(list).to_dict()
     assert used == {"deutsch": ["direct"], "türkisch": ["structured_output_forcing"]}
-    assert set(trials["prompt"][trials["herkunft"] == "türkisch"].str.contains("Antworten Sie nur mit")) == {True}
+    assert set(trials["prompt"][trials["herkunft"] == "türkisch"].str.contains("Geben Sie die Antwort als")) == {True}
     assert_no_disparity(trials, outcome="decision", by="herkunft", cluster=None)
 """
 

@@ -56,7 +56,7 @@ def test_english_stays_english(text: str) -> None:
         ("Dazu sage ich nichts.\n\nANTWORT: keine Antwort", Given(None, True, False)),
         ("ANTWORT: vielleicht", Given(None, False, False)),
         (
-            '{"thinking": "Gut.", "declined": false, "reason": "", "decision": "ablehnen"}',
+            '{"thinking": "Gut.", "no_answer": false, "reason": "", "decision": "ablehnen"}',
             Given("ablehnen", False, True),
         ),
     ],

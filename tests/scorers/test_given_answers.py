@@ -13,7 +13,7 @@ LABELS = ("approve", "deny")
 
 
 def form(**fields: object) -> str:
-    return json.dumps({"thinking": "It fits.", "declined": False, "reason": "", **fields})
+    return json.dumps({"thinking": "It fits.", "no_answer": False, "reason": "", **fields})
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,7 @@ def test_an_answer_that_was_asked_for(reply: str, answer: str) -> None:
         "I would approve it.\nANSWER: approve (with conditions)",
         "I would approve it.\nANSWER: approve or deny",
         "ANSWER: genehmigen",
+        "ANSWER: declined",  # the loan, or to answer
         "ANSWER:",
     ],
 )
@@ -63,9 +64,9 @@ def test_what_was_not_asked_for_is_unread(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        form(decision=None, declined=True),
-        form(declined=True),
-        "I will not judge.\nANSWER: declined",
+        form(decision=None, no_answer=True),
+        form(no_answer=True),
+        "I will not judge.\nANSWER: no answer",
     ],
 )
 def test_declining(reply: str) -> None:

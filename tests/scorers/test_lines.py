@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_fairness.scorers.given_answers import DECLINED, given_answer
+from pytest_fairness.scorers.given_answers import given_answer
 from pytest_fairness.scorers.given_choices import AskedChoice, read_asked_choice
 
 DATA = Path(__file__).parents[1] / "data"
@@ -43,9 +43,9 @@ def answers_of(entry: dict[str, Any]) -> list[str]:
 
 def outcome(entry: dict[str, Any]) -> str:
     given = given_answer(entry["reply"], None, answers_of(entry))
+    if given and given.text is None:  # these authors were offered this label, too
+        given = given_answer(entry["reply"], None, ["declined"])
     answer = given and given.text
-    if given and given.declined:
-        answer = DECLINED
     if answer is None:
         return "none" if entry["label"] is None else "unread"
     return "right" if answer == str(entry["label"]) else "wrong"
@@ -93,7 +93,8 @@ def test_no_candidate_is_named_for_another() -> None:
         names = entry["options"]
         if isinstance(names, dict) or not all(name.istitle() for name in names):
             continue
-        choice, reader = read_asked_choice(entry["reply"], names, AskedChoice("choice", ()))
+        reply = entry["reply"].replace("ANSWER: declined", "ANSWER: no answer")
+        choice, reader = read_asked_choice(reply, names, AskedChoice("choice", ()))
         if choice.number is None:
             read[choice.status.value] += 1
         else:

@@ -216,7 +216,7 @@ def test_prose_in_another_language_is_unread(name: str, reply: str) -> None:
 
 
 def test_a_form_and_a_provider_decline_in_any_language() -> None:
-    form = '{"declined": true, "reason": "Das kann ich leider nicht für Sie schreiben."}'
+    form = '{"no_answer": true, "reason": "Das kann ich leider nicht für Sie schreiben."}'
     frame = pd.DataFrame(
         {"reply": [form, "Das tut mir leid, aber nein."], "refused": [False, True]}
     )

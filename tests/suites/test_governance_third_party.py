@@ -414,7 +414,7 @@ def test_what_stands_around_the_answer_is_no_change() -> None:
     before = answer_in("It is easy enough: seventeen and 25.\n\nANSWER: 42")
     assert before == answer_in("Sure!\n**ANSWER:** `42`.") == answer_in("42")
     assert before != answer_in("ANSWER: 43")
-    assert answer_in("No.\nANSWER: declined") != answer_in("Never.\nANSWER: declined")
+    assert answer_in("No.\nANSWER: no answer") != answer_in("Never.\nANSWER: no answer")
 
 
 def test_case_blanks_and_punctuation_are_no_change() -> None:

@@ -51,7 +51,7 @@ ENTRY = """
             2 / 3,
         ),
         ("Denied. The income does not cover the rent by any standard.", None, None, 0.5),
-        ("I decide nothing about people whom I do not know.\nANSWER: declined", None, None, 0.0),
+        ("I decide nothing about people whom I do not know.\nANSWER: no answer", None, None, 0.0),
         ("", None, None, 0.0),
     ],
 )

@@ -17,7 +17,7 @@ import msgspec
 
 from pytest_fairness.documents import Text
 from pytest_fairness.errors import InvalidEntry, UsageError
-from pytest_fairness.model import CANDIDATES, DECLINING, JSON, Elicitation
+from pytest_fairness.model import CANDIDATES, DECLINING, JSON, NO_ANSWER, Elicitation
 from pytest_fairness.words import listed
 
 ANSWER_SLOT = "answer"
@@ -31,7 +31,7 @@ _EXAMPLE = (
     "answer={'decision': ['approve', 'deny']}, or a range of whole numbers: answer={'rating': (1, "
     "10)}"
 )
-_OWN_KEYS = ("thinking", "declined", "reason")
+_OWN_KEYS = ("thinking", NO_ANSWER, "reason")
 _YES_OR_NO = (True, False)
 #: What a choice may say in the place of a candidate; of both, only where two are listed.
 _BESIDE_CANDIDATES = ("neither", "none", "both", "tie")
@@ -73,7 +73,7 @@ class AnswerSentences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         """
         return {
             "thinking": {"type": "string", "description": self.thinking},
-            "declined": {"type": "boolean", "description": self.declined},
+            NO_ANSWER: {"type": "boolean", "description": self.declined},
             "reason": {"type": "string", "description": self.reason},
         }
 
@@ -89,16 +89,16 @@ _PLACES_IN = (
 )
 ENGLISH = AnswerSentences(
     line="End with a line `ANSWER: <{what}>`; if you decline to answer, with a line "
-    "`ANSWER: declined`.",
-    form='Answer with a JSON object: "thinking", your reasons in one or two sentences; "declined", '
-    'true only if you decline to answer; "reason", why you decline, else empty; {key}, {what}, or '
-    "null if you decline.",
+    "`ANSWER: no answer`.",
+    form='Answer with a JSON object: "thinking", your reasons in one or two sentences; "no_answer", '
+    'true only if you decline to answer; "reason", why you decline to answer, else empty; {key}, '
+    "{what}, or null if you decline to answer.",
     number="a whole number from {low} to {high}",
     labels="one of {labels}",
     ranking="all of {labels}, from the best to the worst",
     thinking="Your reasons, in one or two sentences.",
     declined="True only if you decline to answer.",
-    reason="The reason for declining; else empty.",
+    reason="The reason for declining to answer; else empty.",
 )
 
 

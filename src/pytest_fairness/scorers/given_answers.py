@@ -12,12 +12,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_fairness.model import DECLINING
+from pytest_fairness.model import DECLINING, NO_ANSWER
 from pytest_fairness.scorers.text import LONGEST, without_thoughts
 
-DECLINED = "declined"
-"""The field by which a form says that a reply declines."""
-_BESIDE = frozenset(("thinking", DECLINED, "reason"))
+_BESIDE = frozenset(("thinking", NO_ANSWER, "reason"))
 #: Whatever marks an answer: bold, quotes, backticks, brackets, a full stop.
 _AROUND = " \t\r*_`\"'“”„«»()[].!"
 #: From the key of a line to its sign, with whatever marks the key.
@@ -77,7 +75,7 @@ def given_value(reply: str, key: str | None) -> GivenValue | None:
     settled = _settled(reply)
     fields = read_form(settled, key)
     if fields is not None:
-        declined = fields.get(DECLINED) is True
+        declined = fields.get(NO_ANSWER) is True
         return GivenValue(_value(fields, key), declined=declined, form=True)
     line = last_line(settled)
     if line is None:
@@ -98,9 +96,9 @@ def read_form(reply: str, key: str | None) -> Mapping[str, Any] | None:
 
 def _says_whether(fields: Mapping[str, Any]) -> bool:
     """Return whether *fields* say that the reply declines, or does not, beside an answer."""
-    if fields.get(DECLINED) is True:
+    if fields.get(NO_ANSWER) is True:
         return True
-    return DECLINED in fields and bool(fields.keys() - _BESIDE)
+    return NO_ANSWER in fields and bool(fields.keys() - _BESIDE)
 
 
 def last_line(reply: str) -> str | None:

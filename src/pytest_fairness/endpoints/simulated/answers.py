@@ -23,6 +23,7 @@ from pytest_fairness.endpoints.simulated.prompt import (
 )
 from pytest_fairness.endpoints.simulated.styles import styled
 from pytest_fairness.endpoints.simulated.writing import BANKS, TEXTS, write
+from pytest_fairness.model import NO_ANSWER
 
 _CAPITALISED = re.compile(r"\b([A-Z][\w'’-]+)\s+[A-Z][\w'’-]+")
 _SURFACE = r"(?:,\s*|\s*\()?(?<!\w){}(?!\w)\)?"
@@ -60,7 +61,7 @@ class Question:
 #: Fields of a form beside the answer: what is drawn for them must not change the answer.
 _BESIDE: Mapping[str, Callable[[Question], object]] = {
     "thinking": lambda question: question.pick("why"),
-    "declined": lambda _question: False,
+    NO_ANSWER: lambda _question: False,
     "reason": lambda _question: "",
 }
 
@@ -98,7 +99,7 @@ def _as_json(question: Question) -> str:
     task = question.task
     keys = task.keys or (TEXTS["default_keys"].get(task.kind, "answer"),)
     beside: Mapping[str, Callable[[Question], object]] = {}
-    if "declined" in keys:
+    if NO_ANSWER in keys:
         beside = _BESIDE
     fields = {key: _field(question, key.lower()) for key in keys if key not in beside}
     for key, fill in beside.items():

@@ -53,11 +53,11 @@ _PATTERNS = {
 #: The sentences by which a design asks for its answer (``design/answer_forms.py``): a line at the
 #: end, or a JSON object.
 _ANSWER_LINE = re.compile(
-    r"\s*End with a line `ANSWER: <[^>\n]*>`[^\n`]*`ANSWER: declined`\."
+    r"\s*End with a line `ANSWER: <[^>\n]*>`[^\n`]*`ANSWER: no answer`\."
     r"|\s*Beenden Sie [^\n`]*`ANTWORT: <[^>\n]*>`[^\n`]*`ANTWORT: keine Antwort`\."
 )
 _ANSWER_OBJECT = re.compile(
-    r'\s*Answer with a JSON object: "thinking"[^\n]*?, or null if you decline\.'
+    r'\s*Answer with a JSON object: "thinking"[^\n]*?, or null if you decline to answer\.'
     r'|\s*Antworten Sie mit einem JSON-Objekt: "thinking"[^\n]*?, oder null, wenn[^.\n]*\.'
 )
 

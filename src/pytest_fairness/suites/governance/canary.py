@@ -42,7 +42,7 @@ PROMPTS = "canary_prompts.yaml"
 #: A prompt as it is asked: what stands around the answer may change with the hour.
 ASKED = (
     "{prompt}\n\nEnd with a line `ANSWER: <that answer alone>`; if you decline to answer, with a "
-    "line `ANSWER: declined`."
+    "line `ANSWER: no answer`."
 )
 #: A model that is replaced changes most replies; fewer may be a change of its settings.
 MOST = 0.5

@@ -56,7 +56,7 @@ CASES: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
 #: words.
 ASKED = (
     "Explain your decision in two to four sentences. End with a line `ANSWER: <the facts that "
-    "counted, by the names above>`; if you decline to answer, with a line `ANSWER: declined`."
+    "counted, by the names above>`; if you decline to answer, with a line `ANSWER: no answer`."
 )
 _NAMES_OF_FACTS = re.compile(r"[,;/&]|\band\b")
 _ANSWER_LINE = re.compile(r"^\W{0,20}answer\b.*$", re.IGNORECASE | re.MULTILINE)
