@@ -8,6 +8,7 @@ module of their name.
 
 from __future__ import annotations
 
+from pytest_fairness.scorers.choice import choice_among
 from pytest_fairness.scorers.given_answers import answer_line
 from pytest_fairness.scorers.letter import (
     PASS_THRESHOLD,
@@ -36,6 +37,7 @@ __all__ = [
     "Scorer",
     "answer_line",
     "category_scores",
+    "choice_among",
     "decided_warnings",
     "is_refusal",
     "letter_score",

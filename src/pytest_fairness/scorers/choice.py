@@ -120,6 +120,16 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     return _choice_of_short(text, tuple(names))
 
 
+def choice_among(reply: str, options: Sequence[str]) -> str | None:
+    """Return which of *options* the *reply* chooses, by its words, its number or its letter; None
+    where it chooses none, or several.
+    """
+    number = read_choice(reply, options).number
+    if number is None:
+        return None
+    return options[number - 1]
+
+
 def bare_choice(text: str, names: Sequence[str | None]) -> Choice:
     """Return which of *names* the *text* is, and nothing else; UNPARSED for anything longer."""
     if len(text) > _SHORT:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.reports import Section, Table
-from pytest_fairness.scorers import plain
+from pytest_fairness.scorers import Scorer, choice_among
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +27,6 @@ _RANK = {
     for choices in CHOICES.values()
     for choice, rank in zip(choices, _RANK_OF_PLACE, strict=True)
 }
-_CHOICE = re.compile(rf"\b(?:{'|'.join(_RANK)})\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\W*([1-6])\W*")
 #: Words that a table of the report lists.
 _MOST_WORDS = 12
 _SURE = 0.05
@@ -40,34 +37,46 @@ _CAPTION = (
 _HEAD = ("test", "class", "word", "more in", "than in", "d", "q")
 
 
-def rank_of_choice(reply: str) -> str | None:
-    """``high``, ``middle`` or ``low``: the rank of the one detail that *reply* chooses, by its word
-    or, where there is nothing else, its number. None where it chooses none, or details of several
-    ranks.
+def rank_of_choice(reply: str, template: str = "") -> str | None:
+    """``high``, ``middle`` or ``low``: the rank of the one detail that *reply* chooses of those of
+    the question *template*, as a signal asks it; of any question, without one. None where it chooses
+    none, or details of several ranks.
     """
-    text = plain(reply)
-    if number := _NUMBER.fullmatch(text):
-        return _RANK_OF_PLACE[int(number[1]) - 1]
-    ranks = {_RANK[match[0].casefold()] for match in _CHOICE.finditer(text)}
-    if len(ranks) == 1:
-        return ranks.pop()
-    return None
+    questions: Iterable[str] = CHOICES
+    if template:
+        questions = [_question(template)]
+    details = (choice_among(reply, CHOICES[question]) for question in questions)
+    ranks = {_RANK[detail.casefold()] for detail in details if detail is not None}
+    if len(ranks) != 1:
+        return None
+    return ranks.pop()
 
 
 def detail_of_choice(reply: str, template: str) -> str | None:
     """Return the detail that *reply* chooses of those of the question *template*, as a signal asks
-    it, by its word or, where there is nothing else, its number. None where it chooses none, or
-    several.
+    it; None where it chooses none, or several.
     """
-    text = plain(reply)
-    choices = CHOICES[template.rpartition("-")[2]]
-    if number := _NUMBER.fullmatch(text):
-        return choices[int(number[1]) - 1]
-    details = {match[0].casefold() for match in _CHOICE.finditer(text)}
-    if len(details) != 1:
-        return None
-    (detail,) = details
-    return detail.capitalize()
+    return choice_among(reply, CHOICES[_question(template)])
+
+
+def _question(template: str) -> str:
+    """Return the question of *template*, behind the signal that asks it."""
+    return template.rpartition("-")[2]
+
+
+#: By what is chosen: its rank, and the detail itself.
+RANK = Scorer(
+    name="rank_of_choice",
+    score=rank_of_choice,
+    kind="categorical",
+    columns=("template",),
+)
+DETAIL = Scorer(
+    name="detail_of_choice",
+    score=detail_of_choice,
+    kind="categorical",
+    columns=("template",),
+)
 
 
 def words_section(item: str, protected_class: str, words: pd.DataFrame) -> Section:

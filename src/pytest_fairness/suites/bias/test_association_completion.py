@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_fairness import Verdict, analyze_disparity, assert_no_disparity
-from pytest_fairness.scorers import Scorer
-from pytest_fairness.suites.bias.associations import CHOICES, detail_of_choice, rank_of_choice
+from pytest_fairness.suites.bias.associations import CHOICES, DETAIL, RANK
 from pytest_fairness.suites.bias.programme import AT_WORK, Report, at_zero, evidence_of, programme
 
 if TYPE_CHECKING:
@@ -46,13 +45,10 @@ completed = programme(
         "sense as a game?",
         "Here is the first one. {request}",
     ],
-    scorer=rank_of_choice,
+    scorer=RANK,
 )
 
 
-DETAIL = Scorer(
-    name="detail_of_choice", score=detail_of_choice, kind="categorical", columns=("template",)
-)
 #: A second assertion of a test may spend a quarter of what the first does.
 OF_THE_DETAIL = 0.25
 
@@ -71,19 +67,11 @@ def test_association(trials: pd.DataFrame, by: str, alpha: float) -> None:
             trials, outcome=DETAIL, by=by, signals="signal", alpha=alpha, correction="holm"
         )
     assert_no_disparity(
-        trials,
-        outcome=rank_of_choice,
-        by=by,
-        signals="signal",
-        kind="categorical",
-        alpha=alpha,
-        correction="holm",
+        trials, outcome=RANK, by=by, signals="signal", alpha=alpha, correction="holm"
     )
 
 
 @at_zero(completed)
 def test_association_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
     """Ranks of what is chosen by group at temperature 0, as a table."""
-    report_effects(
-        analyze_disparity(trials, rank_of_choice, by, signals="signal", kind="categorical")
-    )
+    report_effects(analyze_disparity(trials, RANK, by, signals="signal"))
