@@ -546,7 +546,7 @@ def test_the_programme_takes_two_screens(
     assert err == ""
     assert "  296 tests, expected " in text
     assert text.count("::test_") == 19
-    assert len(text.splitlines()) <= 90
+    assert len(text.splitlines()) <= 80
 
 
 def test_the_looks_that_pass_a_fair_system(cli: Cli, project: Path) -> None:

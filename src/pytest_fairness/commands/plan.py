@@ -675,7 +675,8 @@ def _table(suite: dict[str, Any]) -> str:
     heading, *rows = _aligned([columns, *(_cells(each, columns) for each in tests.values())])
     lines.append(heading)
     for (name, members), row in zip(tests.items(), rows, strict=True):
-        lines += [line(name), row, *_looks_in_words(members), *_findable(members)]
+        facts = [*_looks_in_words(members), *_findable(members)]
+        lines += [line(name), row, *_with_shared(facts, members)]
     problems = [f"PROBLEM {line(problem)}" for problem in suite["problems"]]
     if not verbose and len(problems) > _SHOWN:
         problems[_SHOWN:] = [
@@ -826,12 +827,6 @@ def _looks_in_words(tests: Sequence[dict[str, Any]]) -> list[str]:
         if len(looks) > 1:
             names = f"looks to {longest[-1]} names a group at most"
         lines.append(f"    {names}; {_asked_in_words(tests)}")
-    if shared := _sum(tests, "shared"):
-        words = f"{shared:,} of its trials are asked by tests above, and not priced again"
-        if lines:
-            lines[0] += f"; {words}"
-        else:
-            lines.append(f"    {words}")
     answers: dict[str, list[dict[str, Any]]] = {}
     for test in tests:
         for answer in test["to_pass"]:
@@ -839,6 +834,19 @@ def _looks_in_words(tests: Sequence[dict[str, Any]]) -> list[str]:
     for wanted, members in answers.items():
         lines.append(f"    {wanted}: {_answer_in_words(members)}")
     return lines
+
+
+def _with_shared(facts: Sequence[str], tests: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the lines of *facts* about *tests*; the first also says how many of their trials
+    others ask.
+    """
+    shared = _sum(tests, "shared")
+    if not shared:
+        return [*facts]
+    words = f"{shared:,} of its trials are asked by tests above, and not priced again"
+    if not facts:
+        return [f"    {words}"]
+    return [f"{facts[0]}; {words}", *facts[1:]]
 
 
 def _answer_in_words(members: Sequence[dict[str, Any]]) -> str:
