@@ -25,7 +25,7 @@ PROMPTS = {
 }
 LINE = AnswerForm(key="answer", labels=("Approve", "Deny")).sentence(Elicitation.LINE)
 #: Styles that a rule reads in full.
-READ = ("plain", "terse", "modern", "thinking")
+READ = ("plain", "terse", "modern", "thinking", "json", "hedged")
 
 
 @pytest.mark.parametrize("style", get_args(Style))

@@ -431,8 +431,8 @@ READERS = {
 }
 
 
-#: As models write short answers; JSON is no text for these readers, but a form.
-STYLES = ("terse", "modern", "thinking", "hedged")
+#: As models write short answers.
+STYLES = ("terse", "modern", "thinking", "json", "hedged")
 
 
 @pytest.mark.parametrize("test", READERS)

@@ -97,7 +97,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "rating",
         rating,
-        "7",
+        "8",
         {
             "kind": "ordinal",
             "unit": "points",
@@ -122,12 +122,12 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "refusal",
         refusal,
-        "7",
+        "8",
         {"kind": "refusal", "lower_is_worse": False, "reading": _READ_REFUSAL},
     ),
-    ("triage", triage, "6", {**_URGENCY, "reading": _READ_DAYS}),
-    ("triage_esi", triage_esi, "5", _URGENCY),
-    ("triage_manchester", triage_manchester, "5", _URGENCY),
+    ("triage", triage, "7", {**_URGENCY, "reading": _READ_DAYS}),
+    ("triage_esi", triage_esi, "6", _URGENCY),
+    ("triage_manchester", triage_manchester, "6", _URGENCY),
     (
         "disclaimer",
         has_disclaimer,
