@@ -116,7 +116,7 @@ _DECLARED: tuple[tuple[str, Callable[..., Score], str, dict[str, Any]], ...] = (
     (
         "salary",
         salary,
-        "5",
+        "6",
         {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY},
     ),
     (
