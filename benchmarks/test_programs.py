@@ -45,6 +45,10 @@ PROGRAMS = {
     "statistics_speed": ("--repetitions 1 --size 1 --audits 2", "2 null audits"),
     "tables": ("--rows 20000 --most 20000 --names 500", "10,000 yes/no rows"),
     "verdict_shares": ("--audits 1", "2 groups, 1 template"),
+    "wire_styles": (
+        "--tests BIAS-ATTR-gender --tiers 2 --styles json",
+        "| BIAS-ATTR | 2 | 400 | 0 | 0 | 0 |",
+    ),
 }
 #: The routes that need no package beside those of the tests.
 ROUTES = ["aiohttp", "openai package", "bare: openai", "direct", "http", "callable", "simulated"]
