@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -65,27 +65,33 @@ endpoints:
 """
 
 
+class Answered(NamedTuple):
+    """A *request* that was answered, and whether it was *refused*."""
+
+    request: Request
+    refused: bool
+
+
 class RememberedEndpoint(SimulatedEndpoint):
     """A simulated endpoint that remembers which request each conversation and reply belong to."""
 
     def __init__(self, planted: Planted) -> None:
         super().__init__(planted)
-        self.requests: dict[tuple[str, str], Request] = {}
+        self.answered: dict[tuple[str, str], Answered] = {}
 
     def reply(self, request: Request) -> Reply:
         """Return the reply; a refusal is said in words, as most models do."""
-        answered = super().reply(request)
+        reply = super().reply(request)
         messages = [[message.role, message.content] for message in request.messages]
-        self.requests[json.dumps(messages), answered.text or ""] = request
-        return replace(answered, status=Status.ANSWERED)
+        refused = reply.status is Status.REFUSED
+        self.answered[json.dumps(messages), reply.text or ""] = Answered(request, refused)
+        return replace(reply, status=Status.ANSWERED)
 
-    def meant(self, request: Request, key: str) -> Any:
-        """Return the value that *request* gets under *key*; None where it is refused."""
+    def meant(self, request: Request, key: str) -> str:
+        """Return the value that *request* gets under *key*, which is not refused."""
         schema = {"json_schema": {"schema": {"properties": {key: {}}}}}
-        answered = super().reply(replace(request, parameters={"response_format": schema}))
-        if answered.status is Status.REFUSED:
-            return None
-        return json.loads(answered.text or "")[key]
+        reply = super().reply(replace(request, parameters={"response_format": schema}))
+        return str(json.loads(reply.text or "")[key])
 
 
 def count_session(style: str, options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
@@ -133,19 +139,21 @@ def fate(
     if messages[-1]["role"] == "assistant":
         messages.pop()
     sent = json.dumps([[message["role"], message["content"]] for message in messages])
-    request = endpoint.requests[sent, record["replies"][-1]]
-    was_refused = endpoint.meant(request, "answer") is None if outcome in MEANT else None
-    if row["status"] == Status.REFUSED:
-        return "misread" if was_refused is False else "refused"
+    request, refused = endpoint.answered[sent, record["replies"][-1]]
+    if refused != (row["status"] == Status.REFUSED):
+        return "misread"
+    if refused:
+        return "refused"
     score = row[outcome]
     if pd.isna(score):
         return "unread"
     if outcome not in MEANT:
         return "right"
     key, scorer = MEANT[outcome]
-    value = endpoint.meant(request, key)
     given = {name: row[name] for name in scorer.columns}
-    return "right" if scorer(str(value), **given) == score else "misread"
+    if scorer(endpoint.meant(request, key), **given) != score:
+        return "misread"
+    return "right"
 
 
 def main() -> None:
