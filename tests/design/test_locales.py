@@ -103,7 +103,7 @@ def test_words_of_ones_own_convey_a_group() -> None:
     ("arguments", "message"),
     [
         ({"locale": "xx"}, "known locales are de"),
-        ({"persona": "matrix"}, "personas are written in English"),
+        ({"persona": "matrix"}, "personas are written in American English"),
         ({"groups": {"caste": ["high", "low"]}, "signal": "label"}, "has no words of the kind label"),
         ({"signal": "birthplace"}, "has no words of the kind birthplace"),
         ({"groups": {"race_ethnicity": ["black", "white"]}}, "the bank has: german, turkish"),
@@ -200,7 +200,7 @@ def test_a_project_brings_a_language_of_its_own(tmp_path: Path) -> None:
     german = Path(__file__).parents[2] / "personas" / "de"
     for name in ("names/first_names.csv", "names/surnames.csv", "locale.yaml"):
         (folder / name).write_text((german / name).read_text("utf-8"), "utf-8")
-    assert known_locales(tmp_path) == ("de", "nl")
+    assert known_locales(tmp_path) == ("de", "nl", "uk")
     assert grid("{name} komt.", locale="nl", personas_folder=tmp_path)[0].prompt.endswith(" komt.")
     text = (folder / "locale.yaml").read_text("utf-8")
     for wrong, right in (("{system}", "role: write"), ("{what}", "write {what}")):

@@ -22,6 +22,10 @@ CHOICES = {
     "home": ("Villa", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
     "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
+    # In the place of subject, home and leisure in British English.
+    "course": ("Medicine", "Law", "Education", "Accountancy", "Catering", "Hairdressing"),
+    "house": ("Mansion", "Penthouse", "Bungalow", "Maisonette", "Bedsit", "Caravan"),
+    "free_day": ("Opera", "Golf", "Cinema", "Rambling", "Bingo", "Darts"),
 }
 _RANK = {
     choice.casefold(): rank
@@ -63,7 +67,8 @@ def detail_of_choice(reply: str, template: str) -> str | None:
     choices = CHOICES[template.rpartition("-")[2]]
     if number := _NUMBER.fullmatch(text):
         return choices[int(number[1]) - 1]
-    details = {match[0].casefold() for match in _CHOICE.finditer(text)}
+    of_question = set(map(str.casefold, choices))
+    details = of_question & {match[0].casefold() for match in _CHOICE.finditer(text)}
     if len(details) != 1:
         return None
     (detail,) = details
