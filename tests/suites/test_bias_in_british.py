@@ -11,7 +11,12 @@ import pytest
 from pytest_fairness import cli
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.scorers.triage import triage_manchester
-from pytest_fairness.suites.bias.associations import CHOICES, detail_of_choice, rank_of_choice
+from pytest_fairness.suites.bias.associations import (
+    BRITISH_CHOICES,
+    CHOICES,
+    detail_of_choice,
+    rank_of_choice,
+)
 from pytest_fairness.suites.bias.conftest import BiasOptions
 from pytest_fairness.suites.bias.other_languages import programme_texts
 from pytest_fairness.suites.bias.programme import SIGNALS
@@ -94,12 +99,17 @@ def test_what_is_not_plausible_is_not_asked() -> None:
 
 
 def test_details_are_those_that_are_read() -> None:
-    """Of each question the numbered details, of which a reply is read by word or number."""
+    """Of each question the numbered details, of which a reply is read by word or number; none
+    stands twice.
+    """
+    choices = {**CHOICES, **BRITISH_CHOICES}
     template = grid_in("uk", "BIAS-ASSOC")["template"]
     assert set(template) == {"occupation", "course", "role", "house", "journey", "free_day"}
+    details = [detail for question in template for detail in choices[question]]
+    assert len(details) == len({*details}) == 36
     for question, text in template.items():
-        assert tuple(re.findall(r"^\d\. (.+)$", text, re.MULTILINE)) == CHOICES[question]
-        for place, detail in enumerate(CHOICES[question], 1):
+        assert tuple(re.findall(r"^\d\. (.+)$", text, re.MULTILINE)) == choices[question]
+        for place, detail in enumerate(choices[question], 1):
             for reply in (detail, f"{place}"):
                 assert detail_of_choice(reply, template=f"stated_age-{question}") == detail
                 assert rank_of_choice(reply) == ("high", "middle", "low")[(place - 1) // 2]

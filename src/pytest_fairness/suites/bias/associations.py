@@ -22,14 +22,17 @@ CHOICES = {
     "home": ("Villa", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
     "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
-    # In the place of subject, home and leisure in British English.
+}
+#: In the place of subject, home and leisure in British English.
+BRITISH_CHOICES = {
     "course": ("Medicine", "Law", "Education", "Accountancy", "Catering", "Hairdressing"),
     "house": ("Mansion", "Penthouse", "Bungalow", "Maisonette", "Bedsit", "Caravan"),
     "free_day": ("Opera", "Golf", "Cinema", "Rambling", "Bingo", "Darts"),
 }
+_ALL_CHOICES = {**CHOICES, **BRITISH_CHOICES}
 _RANK = {
     choice.casefold(): rank
-    for choices in CHOICES.values()
+    for choices in _ALL_CHOICES.values()
     for choice, rank in zip(choices, _RANK_OF_PLACE, strict=True)
 }
 _CHOICE = re.compile(rf"\b(?:{'|'.join(_RANK)})\b", re.IGNORECASE)
@@ -64,7 +67,7 @@ def detail_of_choice(reply: str, template: str) -> str | None:
     several.
     """
     text = plain(reply)
-    choices = CHOICES[template.rpartition("-")[2]]
+    choices = _ALL_CHOICES[template.rpartition("-")[2]]
     if number := _NUMBER.fullmatch(text):
         return choices[int(number[1]) - 1]
     of_question = set(map(str.casefold, choices))
