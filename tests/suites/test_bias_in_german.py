@@ -87,6 +87,17 @@ def test_what_has_no_german_texts_is_translated_to_nothing() -> None:
     assert programme_texts("de").translated("de", "test_triage_level", {"each": {}}) is None
 
 
+def test_nothing_american_is_left_in_german() -> None:
+    """A dialect of English keeps what is the same in it; another language keeps nothing."""
+    german = programme_texts("de")
+    assert not german.english
+    for setting in german.texts:
+        assert setting.system
+        assert setting.turns
+        assert not setting.keeps
+        assert all(ask.answer for ask in setting.asks.values())
+
+
 def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
     """By form and, in tier 2, by line; what is planted is found, and the run reads the same again."""
     project.write("", PLANTED)
