@@ -164,7 +164,7 @@ _NON_NATIVE = {
     "white": 4, "black": 2, "hispanic": 10, "asian": 9, "middle_eastern": 3, "mixed_other": 1,
 }  # fmt: skip
 _RELIGIOUS: Mapping[str, Mapping[str, int]] = {
-    "muslim": {"middle_eastern": 2, "south_asian": 1, "black": 1, "white": 1},
+    "muslim": {"middle_eastern": 2, "south_asian_muslim": 1, "black": 1, "white": 1},
     "hindu": {"south_asian": 3, "mixed_other": 1, "white": 1},
     "sikh": {"south_asian": 3, "white": 1, "black": 1},
     "buddhist": {"vietnamese": 2, "white": 2, "hispanic": 1},
@@ -570,7 +570,7 @@ def _first_name(
     sex = "unisex" if gender == "non_binary" else gender
     pool = banks.first_name_pool(RACE, bank, sex, seed=seed)
     if bank == "asian":
-        pool.sort(key=lambda entry: (entry.tradition == "south_asian") != bool(tradition))
+        pool.sort(key=lambda entry: entry.tradition.startswith("south_asian") != bool(tradition))
     if sex == "unisex":
         # Few names are borne by both sexes; where a group's own are used up, those of white bearers
         # follow.
