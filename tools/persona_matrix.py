@@ -548,7 +548,28 @@ def _first_names(seed: int, groups: Mapping[str, Sequence[str]]) -> list[tuple[N
         first = _first_name(banks, first_bank, gender, taken, seed, tradition)
         taken.add(first.name)
         firsts.append((first, last_bank))
+    _add_muslim_name(firsts, banks)
     return firsts
+
+
+def _add_muslim_name(firsts: list[tuple[NameEntry, str]], banks: NameBanks) -> None:
+    """Give a Muslim South Asian name to the last man of *firsts* with another South Asian one, if
+    nobody has such a name: a persona of that tradition states the religion.
+    """
+    names = [name for name in banks.first_name_pool(RACE, "asian", "male") if _is_muslim(name)]
+    if any(_is_muslim(first) for first, _bank in firsts):
+        return
+    others = [
+        i
+        for i, (first, bank) in enumerate(firsts)
+        if (bank, first.tradition, first.gender) == ("asian", "south_asian", "male")
+    ]
+    if others:
+        firsts[others[-1]] = (names[0], firsts[others[-1]][1])
+
+
+def _is_muslim(name: NameEntry) -> bool:
+    return name.tradition == "south_asian_muslim"
 
 
 def _surnames(seed: int, rows: Sequence[Row], firsts: Sequence[tuple[NameEntry, str]]) -> list[str]:
