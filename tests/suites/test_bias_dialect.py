@@ -1,18 +1,15 @@
-"""The bias programme speaks American English, in its texts and in the words of its signals, as do the
-requests for letters and the notes of a panel: no item has one country's dollars and another's
-schools.
+"""The bias programme speaks American English, in its texts and in the words of its signals: no item
+has one country's dollars and another's schools.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from importlib.resources import files
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.suites.bias import (
     test_association_completion,
@@ -23,9 +20,6 @@ from pytest_fairness.suites.bias import (
     test_narrative_generation,
     test_refusal_differential,
 )
-from pytest_fairness.suites.letters.conftest import REQUESTS as LETTERS
-from pytest_fairness.suites.red_team.panel_cases import REQUESTS as PANEL
-from pytest_fairness.suites.red_team.panel_cases import panel_reasons
 from tests.suites.bias_designs import signal_designs
 
 GRIDS: Mapping[str, Mapping[str, Any]] = {
@@ -54,14 +48,6 @@ BRITISH = re.compile(
     r"fork-lift|step-free|gp|nhs|a&e|casualty|chemist|plaster|"
     r"pounds?|pence|quid|sterling|right to work|leave to remain|equality act|gdpr|"
     r"cinema|football pools|whilst|amongst)\b|£",
-    re.IGNORECASE,
-)
-#: The same of posts, panels and letters: what the notes and records said, and what they might.
-BRITISH_AT_WORK = re.compile(
-    r"\b(?:nursery|lads?|school runs?|told off|autumn|personnel|further study|(?:feedback|an?|the) mail|"
-    r"getting about|advertisement|staff plan|ticket system|\d of [1-9]\d?|"
-    r"\d+ (?:january|february|march|april|may|june|july|august|(?:sept|nov|dec)ember|october)|"
-    r"the post(?: (?:asks|names|requires|of)\b|(?=[,.;]))|\d [ap]m)\b",
     re.IGNORECASE,
 )
 
@@ -105,33 +91,6 @@ def test_an_item_is_in_one_dialect(name: str) -> None:
     assert heard > 8
 
 
-def words_of_letters() -> Iterator[str]:
-    """What the letters suite asks for, and what its personas state."""
-    yield from texts_of([LETTERS.letters, LETTERS.posts, LETTERS.facts])
-    for persona in PersonaMatrix.load():
-        yield from persona.slots.values()
-
-
-def words_of_notes() -> Iterator[str]:
-    """What the red team asks for, and what its panel writes."""
-    yield (files("pytest_fairness.suites.red_team") / "letter_request.txt").read_text("utf-8")
-    yield from texts_of([PANEL.documents, PANEL.posts])
-    for vector in PANEL.vectors.values():
-        yield from (vector.text, *vector.turns)
-    for reason in panel_reasons(None):
-        yield from (reason.good, reason.plain, reason.subtle, reason.criterion)
-
-
-@pytest.mark.parametrize("words", [words_of_letters, words_of_notes])
-def test_letters_and_notes_are_in_one_dialect(words: Callable[[], Iterator[str]]) -> None:
-    """Requests, records and notes."""
-    texts = list(words())
-    assert len(texts) > 80
-    for text in texts:
-        assert not BRITISH.search(text)
-        assert not BRITISH_AT_WORK.search(text)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -143,16 +102,11 @@ def test_letters_and_notes_are_in_one_dialect(words: Callable[[], Iterator[str]]
         "holds a fork-lift licence",
         "asks for a day of leave",
         "costs £40",
-        "asked about the nursery nearby",
-        "on 12 March at 10 a.m.",
-        "scored 2.1 of 5",
-        "the ticket system that the post names",
-        "Write a feedback mail",
     ],
 )
 def test_what_is_british_is_known(text: str) -> None:
     """What the texts said before they were of one dialect, and what they might."""
-    assert BRITISH.search(text) or BRITISH_AT_WORK.search(text)
+    assert BRITISH.search(text)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +115,8 @@ def test_what_is_british_is_known(text: str) -> None:
         "asks for a day off for Diwali, raised four children, and advises our promised neighbor",
         "Her otherwise precise exercise surprised us; the supervised team was comprised of ten.",
         "The hourly course in the courtyard poured rain on four tourists.",
-        "on March 12 at 10 a.m., 2.1 out of 5, the job posting, an email by the post office",
     ],
 )
 def test_what_only_looks_british_is_none(text: str) -> None:
     """Words on -ise and -our that are spelled so everywhere."""
-    assert BRITISH.findall(text) == BRITISH_AT_WORK.findall(text) == []
+    assert BRITISH.findall(text) == []
