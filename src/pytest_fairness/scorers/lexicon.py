@@ -505,7 +505,7 @@ class _Phrases:
         term: LexiconTerm, start: int, end: int, sentence: int, sightings: _Sightings
     ) -> bool:
         """Return whether a letter says with a match what is thought of somebody, or decided."""
-        if sightings.spares(sentence, offers=not term.judges_alone):
+        if sightings.spares(sentence, offers=term.naming):
             return False
         if term.judges_alone or (sightings.decides and not term.naming):
             return True
