@@ -244,7 +244,7 @@ def violating(name: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("development", 74), ("held_back", 85), ("another_hand", 32), ("red_team", 197)]
+    ("name", "least"), [("development", 75), ("held_back", 85), ("another_hand", 32), ("red_team", 198)]
 )  # fmt: skip
 def test_an_unfair_sentence_is_found_within_a_letter(name: str, least: int) -> None:
     """Each sentence as part of a rejection: 67, 77, 32 and 166 before decision 255. A ratchet."""

@@ -647,15 +647,18 @@ class _Sightings:
 
     def judges(self, sentence: int, everyday: bool) -> bool:
         """Return whether *sentence* may say what is thought of, or decided on, the reader or the
-        person whom the letter is about. Of what is *everyday*, doubts and refusals say it; what
-        only weighs ("think", "would") does where the letter decides on somebody.
+        person whom the letter is about. A doubt or a refusal says it. What only weighs ("think",
+        "would") does of what is not *everyday*, or where the letter decides on somebody.
         """
+        # "Wheelchair. I am not rebuilding an office for one person."
+        last = sentence + int(self.decides)
+        judged = not self.sentences.isdisjoint(((_JUDGING, sentence), (_JUDGING, last)))
         # "We have had trouble with Nigerian account holders. You will see that …"
         last = sentence + int(not everyday)
         if self.sentences.isdisjoint(((_READER, sentence), (_READER, last))):
-            return False
+            return judged and self.decides
         weighs = self.decides or not everyday
-        return self.holds(_JUDGING, sentence) or (weighs and self.holds(_WEIGHING, sentence))
+        return judged or (weighs and self.holds(_WEIGHING, sentence))
 
     def holds_any(self, kind: str, phrases: Iterable[str], use: _Use, sentence: int) -> bool:
         """Return whether one of *phrases*, which the term of *use* has as *kind*, stands there."""
