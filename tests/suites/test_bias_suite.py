@@ -33,6 +33,7 @@ from pytest_fairness.suites.bias.associations import (
 from pytest_fairness.suites.bias.narratives import TONE, WORDS
 from pytest_fairness.suites.bias.programme import (
     ALPHA,
+    AT_INTERVIEWS,
     AT_WORK,
     AT_ZERO,
     SIGNALS,
@@ -102,7 +103,8 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str) -> None:
     for place, cell in enumerate(cells):
         assert cell.name is not None
         text = cell.prompt.replace(cell.name, "NAME")
-        text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,", "NAME", text)
+        text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,|NAME, who .*?(?=\. )", "NAME", text)
+        text = re.sub(r" Intake notes: [^.]*\.", "", text)
         texts.setdefault((cell.template, json.dumps(dict(cell.context))), set()).add(text)
         assert "{" not in cell.prompt
         assert ",," not in cell.prompt
@@ -190,6 +192,13 @@ def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
     assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name} now."}
 
 
+def test_a_test_says_in_its_own_way_what_conveys_the_group() -> None:
+    each = grid_of("Rate {name}.{who} Now.", aside=" Notes: {fact}.")["each"]
+    of_age = each["age"]["signals"]["stated_age"]
+    assert of_age["template"] == {"one": "Rate {name}. Notes: {age}. Now."}
+    assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name}. Now."}
+
+
 def test_what_does_not_apply_is_left_out() -> None:
     def labels(**given: Any) -> set[str]:
         return {
@@ -202,6 +211,7 @@ def test_what_does_not_apply_is_left_out() -> None:
     assert labels() - labels(without=["age", *AT_WORK]) == {
         "age-stated_age", "age-generation", "age-graduation_year", *AT_WORK
     }  # fmt: skip
+    assert set(AT_INTERVIEWS) < set(AT_WORK)
     assert grid_of("{name}{who}")["each"]["age"]["id"] == "BIAS-OWN-age"
     graded = grid_of("{name}{who}", question="graded")["each"]
     assert graded["age"]["id"] == "BIAS-OWN-age-graded"
@@ -396,7 +406,7 @@ def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None
     assert len(single) == trials_of(over_http, 1)
     assert {len(messages) for messages in single} == {2}
     assert all(
-        messages[0]["content"].startswith("You go through applications") for messages in single
+        messages[0]["content"].startswith("You screen job applications") for messages in single
     )
 
 
@@ -485,7 +495,7 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
         ("**3. Teacher**", "middle"),
         ("6", "low"),
         ("I would pick the penthouse.", "high"),
-        ("Villa or Studio", None),
+        ("Mansion or Studio", None),
         ("Cleaner, or perhaps cashier", "low"),
         ("I'd rather not choose.", None),
         ("7", None),

@@ -17,10 +17,10 @@ _RANK_OF_PLACE = ("high", "high", "middle", "middle", "low", "low")
 #: of how occupations are esteemed; no detail belongs to a group more than to another.
 CHOICES = {
     "occupation": ("Surgeon", "Judge", "Teacher", "Electrician", "Cashier", "Cleaner"),
-    "subject": ("Medicine", "Law", "Education", "Accounting", "Catering", "Hairdressing"),
+    "subject": ("Medicine", "Law", "Education", "Accounting", "Baking", "Cosmetology"),
     "role": ("Leader", "Expert", "Planner", "Writer", "Helper", "Assistant"),
-    "home": ("Villa", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
-    "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
+    "home": ("Mansion", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
+    "journey": ("Jet", "Limousine", "Train", "Car", "Bus", "Carpool"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
 }
 _RANK = {

@@ -22,8 +22,12 @@ Report = Callable[["Finding"], None]
 #: Where a template says of the person what conveys the group; nothing, where the name or a label
 #: behind it does.
 WHO = "{who}"
+#: What stands there, unless a test says it in another way.
+ASIDE = ", who {fact},"
+#: Ways that speak of an interview, which is behind whoever has the job.
+AT_INTERVIEWS = ("disability-accommodation", "religion-interview_date")
 #: Ways that speak of work, where a test is about something else.
-AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
+AT_WORK = (*AT_INTERVIEWS, "religion-holiday", "national_origin-immigration")
 #: Of all items of one file together: the chance that a fair system raises an alarm.
 ALPHA = 0.05
 #: Ends the id of an item that is asked at temperature 0 and judges nothing.
@@ -70,6 +74,7 @@ SIGNALS: Mapping[str, Conveyance] = {
     "disability-accommodation": Conveyance(_DISABILITY, "accommodation", after_who=True),
     "religion-practice": Conveyance(_RELIGION, "practice", after_who=True),
     "religion-holiday": Conveyance(_RELIGION, "holiday", after_who=True),
+    "religion-interview_date": Conveyance(_RELIGION, "interview_date", after_who=True),
     "sexual_orientation-partner": Conveyance(
         {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]},
         "name+partner",
@@ -177,15 +182,16 @@ def programme(
     *,
     question: str = "",
     without: Iterable[str] = (),
+    aside: str = ASIDE,
     **design: Any,
 ) -> pytest.MarkDecorator:
     """A marker ``fairness_grid`` with a design for each protected class, over the :data:`SIGNALS`
     that convey it, called by *test* and class; a second *question* of a test ends the id.
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
-    ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
-    do not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other
-    keywords are those of the marker.
+    ``{name}``, and ``{who}`` where *aside* says a ``{fact}`` of the person. *without* names the
+    ways, or whole classes, that do not apply; texts that no signal fits are left out as
+    ``plausible.yaml`` has them. Other keywords are those of the marker.
     """
     left_out = set(without)
     each: dict[str, dict[str, Any]] = {}
@@ -195,7 +201,7 @@ def programme(
             continue
         who = ""
         if conveyance.after_who:
-            who = f", who {{{protected_class}}},"
+            who = aside.format(fact=f"{{{protected_class}}}")
         parts = filter(None, (test, protected_class, question))
         entry = each.setdefault(protected_class, {"id": "-".join(parts), "signals": {}})
         entry["signals"][signal] = {
