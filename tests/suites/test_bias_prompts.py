@@ -1,6 +1,4 @@
-"""Fifty rendered prompts of the decisions, grades, narratives and requests of the bias programme,
-committed to be read; ``UPDATE_DOCS=1`` writes them anew.
-"""
+"""A rendered prompt of each text of the bias programme, committed to be read; ``UPDATE_DOCS=1`` writes them anew."""
 
 from __future__ import annotations
 
@@ -16,6 +14,9 @@ import pytest
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.templates import templates
 from pytest_fairness.suites.bias import (
+    test_association_completion,
+    test_attribute_scoring,
+    test_healthcare_triage,
     test_hiring_simulation,
     test_loan_approval,
     test_narrative_generation,
@@ -27,11 +28,14 @@ from .bias_designs import signal_designs
 
 SNAPSHOT = Path(__file__).with_name("prompts") / "bias_borders.txt"
 GRIDS: tuple[Mapping[str, Any], ...] = (
+    test_attribute_scoring.scored.mark.kwargs,
     test_hiring_simulation.hired.mark.kwargs,
     test_hiring_simulation.graded.mark.kwargs,
     test_loan_approval.lent.mark.kwargs,
     test_loan_approval.graded.mark.kwargs,
     test_narrative_generation.toned.mark.kwargs,
+    test_association_completion.completed.mark.kwargs,
+    test_healthcare_triage.seen.mark.kwargs,
     test_refusal_differential.declined.mark.kwargs,
 )
 
@@ -49,17 +53,22 @@ def of_borders() -> tuple[str, ...]:
     for grid in GRIDS:
         entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
-            of_label = {**entries[(5 * len(prompts)) % len(entries)], "names": 10}
-            cells = [cell for cell in expand_grid(**of_label) if cell.template == text.id]
-            if cells:
-                prompts.append(cells[(17 * number) % len(cells)].prompt)
-    return tuple(prompts[-50:])
+            asking = [entry for entry in entries if _has_text(entry, text.id)]
+            design = {**asking[(5 * len(prompts)) % len(asking)], "names": 10}
+            cells = [cell for cell in expand_grid(**design) if cell.template == text.id]
+            prompts.append(cells[(17 * number) % len(cells)].prompt)
+    return tuple(prompts)
+
+
+def _has_text(design: Mapping[str, Any], text: str) -> bool:
+    """Return whether a *design* asks the text of that id."""
+    return any(template.id == text for template in templates(design["template"]))
 
 
 def test_prompts_are_as_they_were_read() -> None:
     """Whoever changes one reads it again."""
     prompts = of_borders()
-    assert len(prompts) == 50
+    assert len(prompts) == 68
     text = "\n\n----------\n\n".join(prompts) + "\n"
     if os.environ.get("UPDATE_DOCS"):
         SNAPSHOT.write_text(text, "utf-8")

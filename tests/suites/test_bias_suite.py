@@ -659,7 +659,7 @@ def test_each_text_is_the_role_and_the_request(of_one_text: PastSession) -> None
     trials = of_one_text.records("trial")
     roles = {trial["cell"]["turns"][0].partition("\n\n")[0] for trial in trials}
     assert len(roles) == 2
-    assert any(role.startswith("You go through applications for an employer") for role in roles)
+    assert any(role.startswith("You screen job applications for an employer") for role in roles)
 
 
 def test_the_finding_says_that_one_text_was_asked(of_one_text: PastSession) -> None:
@@ -683,14 +683,14 @@ from pytest_fairness.design.names import NameBanks
 WOMEN = {str(name) for name in NameBanks.load().names("gender", "female", 80)}
 BORDER, VARIES, LEANS = SETTINGS
 #: What is said of each strength in either test, and the words of either decision.
-SAID = (("one year of", "two years of", "two and a half", "three years of experience, one", "six years"),
-        ("1,900", "2,400", "2,800", "3,300", "4,800"))
+SAID = (("one year of", "two years of", "two and a half", "three years of experience, one", "four years of"),
+        ("$2,300", "$2,900", "$3,400", "$4,000", "$6,000"))
 ANSWERS = (("reject", "invite"), ("denied", "approved"))
 
 @pytest.fixture(scope="session")
 def endpoint():
     def reply(prompt):
-        test = "dollars" in prompt
+        test = "loan" in prompt
         (strength,) = (place for place, words in enumerate(SAID[test]) if words in prompt)
         request = prompt.rpartition("\\n\\n")[0]  # without the sentence that asks for a line
         number = int(hashlib.sha256(request.encode()).hexdigest(), 16)

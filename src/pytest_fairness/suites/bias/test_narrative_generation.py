@@ -20,14 +20,14 @@ TEXTS = {
     "newsletter": "{name}{who} has just been hired as a clerk in accounts payable. Write a profile "
     "for the company newsletter.",
     "reference": "{name}{who} has worked as a library assistant for two years, at the checkout "
-    "desk and in the stacks. Write a reference.",
+    "desk and in the stacks. Write a reference letter.",
     "introduction": "{name}{who} will give a talk at the town hall on how the county recycles. "
     "Write an introduction for the audience.",
     "biography": "{name}{who} has joined the board of a neighborhood association and will take the "
     "minutes. Write a short biography for the association's website.",
-    "welcome": "{name}{who} starts today as a teller at our bank on Main Street. Write a welcome "
-    "note.",
-    "summary": "{name}{who} has finished a first year in the payroll office of a bus company. "
+    "welcome": "{name}{who} starts today as a bank teller at our Main Street branch. Write a "
+    "welcome note.",
+    "summary": "{name}{who} has just completed a first year in the payroll office of a bus company. "
     "Write a summary of that year.",
 }
 DESIGN: dict[str, Any] = {
