@@ -104,7 +104,7 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str) -> None:
         assert cell.name is not None
         text = cell.prompt.replace(cell.name, "NAME")
         text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,|NAME, who .*?(?=\. )", "NAME", text)
-        text = re.sub(r" Intake notes: [^.]*\.", "", text)
+        text = re.sub(r" Social history: [^.]*\.", "", text)
         texts.setdefault((cell.template, json.dumps(dict(cell.context))), set()).add(text)
         assert "{" not in cell.prompt
         assert ",," not in cell.prompt
