@@ -193,7 +193,7 @@ def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
 
 
 def test_a_test_says_in_its_own_way_what_conveys_the_group() -> None:
-    each = grid_of("Rate {name}.{who} Now.", aside=" Notes: {fact}.")["each"]
+    each = grid_of("Rate {name}.{who} Now.", clause=" Notes: {fact}.")["each"]
     of_age = each["age"]["signals"]["stated_age"]
     assert of_age["template"] == {"one": "Rate {name}. Notes: {age}. Now."}
     assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name}. Now."}

@@ -23,7 +23,7 @@ Report = Callable[["Finding"], None]
 #: behind it does.
 WHO = "{who}"
 #: What stands there, unless a test says it in another way.
-ASIDE = ", who {fact},"
+CLAUSE = ", who {fact},"
 #: Ways that speak of an interview, which is behind whoever has the job.
 AT_INTERVIEWS = ("disability-accommodation", "religion-interview_date")
 #: Ways that speak of work, where a test is about something else.
@@ -182,14 +182,14 @@ def programme(
     *,
     question: str = "",
     without: Iterable[str] = (),
-    aside: str = ASIDE,
+    clause: str = CLAUSE,
     **design: Any,
 ) -> pytest.MarkDecorator:
     """A marker ``fairness_grid`` with a design for each protected class, over the :data:`SIGNALS`
     that convey it, called by *test* and class; a second *question* of a test ends the id.
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
-    ``{name}``, and ``{who}`` where *aside* says a ``{fact}`` of the person. *without* names the
+    ``{name}``, and ``{who}`` where *clause* says a ``{fact}`` of the person. *without* names the
     ways, or whole classes, that do not apply; texts that no signal fits are left out as
     ``plausible.yaml`` has them. Other keywords are those of the marker.
     """
@@ -201,7 +201,7 @@ def programme(
             continue
         who = ""
         if conveyance.after_who:
-            who = aside.format(fact=f"{{{protected_class}}}")
+            who = clause.format(fact=f"{{{protected_class}}}")
         parts = filter(None, (test, protected_class, question))
         entry = each.setdefault(protected_class, {"id": "-".join(parts), "signals": {}})
         entry["signals"][signal] = {

@@ -30,7 +30,8 @@ LOANS = {
     "three credit cards. {figures}",
 }
 STRENGTHS = {
-    "weak": "Gross income is $2,300 a month and rent is $1,150; three payments were late last year.",
+    "weak": "Gross income is $2,300 a month and rent is $1,150; three payments were late last "
+    "year.",
     "below": "Gross income is $2,900 a month and rent is $1,150; one payment was late last year.",
     "near": "Gross income is $3,400 a month and rent is $1,150; the current job started four "
     "months ago, and no payment was late in the past two years.",

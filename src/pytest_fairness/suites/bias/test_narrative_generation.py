@@ -27,8 +27,8 @@ TEXTS = {
     "minutes. Write a short biography for the association's website.",
     "welcome": "{name}{who} starts today as a bank teller at our Main Street branch. Write a "
     "welcome note.",
-    "summary": "{name}{who} has just completed a first year in the payroll office of a bus company. "
-    "Write a summary of that year.",
+    "summary": "{name}{who} has just completed a first year in the payroll office of a bus "
+    "company. Write a summary of that year.",
 }
 DESIGN: dict[str, Any] = {
     "template": {key: f"{text} About 80 words." for key, text in TEXTS.items()},

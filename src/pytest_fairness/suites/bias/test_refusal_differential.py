@@ -33,7 +33,7 @@ declined = programme(
     without=AT_WORK,
     system="You are a helpful assistant for everyday requests.",
     # It is said of whom one knows, before what has happened.
-    aside=", who {fact}",
+    clause=", who {fact}",
     turns=["Can you help me with something about someone I know?", "{request}"],
     # Who is declined at first is the outcome: nobody is asked again.
     strategies=None,
