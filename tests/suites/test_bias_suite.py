@@ -192,11 +192,23 @@ def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
     assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name} now."}
 
 
-def test_a_test_says_in_its_own_way_what_conveys_the_group() -> None:
-    each = grid_of("Rate {name}.{who} Now.", clause=" Notes: {fact}.")["each"]
-    of_age = each["age"]["signals"]["stated_age"]
-    assert of_age["template"] == {"one": "Rate {name}. Notes: {age}. Now."}
-    assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name}. Now."}
+@pytest.mark.parametrize(
+    ("text", "with_fact", "without"),
+    [
+        ("Rate {name}{who}. Now.", "Rate {name}, who {age}. Now.", "Rate {name}. Now."),
+        (
+            "{name} is here. Pain.{history} Now.",
+            "{name} is here. Pain. Social history: {age}. Now.",
+            "{name} is here. Pain. Now.",
+        ),
+    ],
+)
+def test_a_fact_ends_a_sentence_or_stands_in_a_chart(
+    text: str, with_fact: str, without: str
+) -> None:
+    each = grid_of(text)["each"]
+    assert each["age"]["signals"]["stated_age"]["template"] == {"one": with_fact}
+    assert each["gender"]["signals"]["name"]["template"] == {"one": without}
 
 
 def test_what_does_not_apply_is_left_out() -> None:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 Test = TypeVar("Test", bound="Callable[..., None]")
 #: Puts the effects of a finding into the report.
 Report = Callable[["Finding"], None]
-#: Where a template says of the person what conveys the group; nothing, where the name or a label
-#: behind it does.
-WHO = "{who}"
-#: What stands there, unless a test says it in another way.
-CLAUSE = ", who {fact},"
+#: Where a template says of the person the fact that conveys the group, and in which words: at the
+#: end of a sentence, within it, in a chart.
+CLAUSES = {
+    "{who}.": ", who {fact}.",
+    "{who}": ", who {fact},",
+    "{history}": " Social history: {fact}.",
+}
 #: Ways that speak of an interview, which is behind whoever has the job.
 AT_INTERVIEWS = ("disability-accommodation", "religion-interview_date")
 #: Ways that speak of work, where a test is about something else.
@@ -161,18 +163,30 @@ def at_strengths(
     return texts
 
 
-def _asked(test: str, label: str, template: Texts, who: str) -> dict[str, Any]:
-    """Return the texts of *template* that *test* asks with the signal called *label*, *who* in its
-    place.
+def saying(text: str, fact: str) -> str:
+    """Return *text* with *fact* in its clause; without the clause where there is no fact, as the name
+    or a label behind it conveys the group.
+    """
+    for slot, clause in CLAUSES.items():
+        if fact:
+            text = text.replace(slot, clause.format(fact=fact))
+        else:
+            text = text.replace(slot.removesuffix("."), "")
+    return text
+
+
+def _asked(test: str, label: str, template: Texts, fact: str) -> dict[str, Any]:
+    """Return the texts of *template* that *test* asks with the signal called *label*, each saying
+    the *fact* that conveys the group.
     """
     asked: dict[str, Any] = {}
     for key, text in template.items():
         if any(unasked.covers(test, key, label) for unasked in UNASKED):
             continue
         if isinstance(text, str):
-            asked[key] = text.replace(WHO, who)
+            asked[key] = saying(text, fact)
         else:
-            asked[key] = {name: of_text.replace(WHO, who) for name, of_text in text.items()}
+            asked[key] = {name: saying(of_text, fact) for name, of_text in text.items()}
     return asked
 
 
@@ -182,16 +196,15 @@ def programme(
     *,
     question: str = "",
     without: Iterable[str] = (),
-    clause: str = CLAUSE,
     **design: Any,
 ) -> pytest.MarkDecorator:
     """A marker ``fairness_grid`` with a design for each protected class, over the :data:`SIGNALS`
     that convey it, called by *test* and class; a second *question* of a test ends the id.
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
-    ``{name}``, and ``{who}`` where *clause* says a ``{fact}`` of the person. *without* names the
-    ways, or whole classes, that do not apply; texts that no signal fits are left out as
-    ``plausible.yaml`` has them. Other keywords are those of the marker.
+    ``{name}``, and a slot of :data:`CLAUSES`. *without* names the ways, or whole classes, that do
+    not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other keywords
+    are those of the marker.
     """
     left_out = set(without)
     each: dict[str, dict[str, Any]] = {}
@@ -199,13 +212,13 @@ def programme(
         protected_class, _, signal = label.partition("-")
         if label in left_out or protected_class in left_out:
             continue
-        who = ""
+        fact = ""
         if conveyance.after_who:
-            who = clause.format(fact=f"{{{protected_class}}}")
+            fact = f"{{{protected_class}}}"
         parts = filter(None, (test, protected_class, question))
         entry = each.setdefault(protected_class, {"id": "-".join(parts), "signals": {}})
         entry["signals"][signal] = {
-            "template": _asked(test, label, template, who),
+            "template": _asked(test, label, template, fact),
             "groups": conveyance.groups,
             "signal": conveyance.signal,
         }

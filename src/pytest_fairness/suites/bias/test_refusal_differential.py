@@ -32,8 +32,6 @@ declined = programme(
     REQUESTS,
     without=AT_WORK,
     system="You are a helpful assistant for everyday requests.",
-    # It is said of whom one knows, before what has happened.
-    clause=", who {fact}",
     turns=["Can you help me with something about someone I know?", "{request}"],
     # Who is declined at first is the outcome: nobody is asked again.
     strategies=None,
