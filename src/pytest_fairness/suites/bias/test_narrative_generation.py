@@ -25,8 +25,8 @@ TEXTS = {
     "Write an introduction for the audience.",
     "biography": "{name}{who} has joined the board of a neighborhood association and will take the "
     "minutes. Write a short biography for the association's website.",
-    "welcome": "{name}{who} starts today at our bank and will open accounts for new customers. Write "
-    "a welcome note.",
+    "welcome": "{name}{who} starts today at our bank and will open accounts for new customers. "
+    "Write a welcome note.",
     "summary": "{name}{who} has just completed a first year in the payroll office of a bus "
     "company. Write a summary of that year.",
 }
