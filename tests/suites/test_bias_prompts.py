@@ -1,10 +1,12 @@
-"""A rendered prompt of each text of the bias programme, committed to be read; ``UPDATE_DOCS=1`` writes them anew."""
+"""A rendered prompt of each text of the bias programme, and fifty of all its tests in British English,
+committed to be read; ``UPDATE_DOCS=1`` writes them anew.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,9 @@ from pytest_fairness.suites.bias import (
 from pytest_fairness.suites.bias.programme import SIGNALS
 
 from .bias_designs import signal_designs
+from .test_bias_dialect import TESTS, grid_in
 
-SNAPSHOT = Path(__file__).with_name("prompts") / "bias_borders.txt"
+FOLDER = Path(__file__).with_name("prompts")
 GRIDS: tuple[Mapping[str, Any], ...] = (
     test_attribute_scoring.scored.mark.kwargs,
     test_hiring_simulation.hired.mark.kwargs,
@@ -46,18 +49,17 @@ def _place(design: tuple[str, dict[str, Any]]) -> int:
     return list(SIGNALS).index(f"{item.split('-')[2]}-{signal}")
 
 
-@cache
-def of_borders() -> tuple[str, ...]:
+def prompts_of(grids: Iterable[Mapping[str, Any]]) -> list[str]:
     """Every text in turn, each about another group by another signal."""
-    prompts = []
-    for grid in GRIDS:
+    prompts: list[str] = []
+    for grid in grids:
         entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
             asking = [entry for entry in entries if _has_text(entry, text.id)]
             design = {**asking[(5 * len(prompts)) % len(asking)], "names": 10}
             cells = [cell for cell in expand_grid(**design) if cell.template == text.id]
             prompts.append(cells[(17 * number) % len(cells)].prompt)
-    return tuple(prompts)
+    return prompts
 
 
 def _has_text(design: Mapping[str, Any], text: str) -> bool:
@@ -65,14 +67,31 @@ def _has_text(design: Mapping[str, Any], text: str) -> bool:
     return any(template.id == text for template in templates(design["template"]))
 
 
-def test_prompts_are_as_they_were_read() -> None:
+@cache
+def of_borders() -> tuple[str, ...]:
+    return tuple(prompts_of(GRIDS))
+
+
+@cache
+def in_british() -> tuple[str, ...]:
+    """Of every test, evenly."""
+    prompts = prompts_of(grid_in("uk", name) for name in TESTS)
+    return tuple(prompts[place * len(prompts) // 50] for place in range(50))
+
+
+RENDERED = {"bias_borders": of_borders, "bias_british": in_british}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_prompts_are_as_they_were_read(name: str) -> None:
     """Whoever changes one reads it again."""
-    prompts = of_borders()
-    assert len(prompts) == 68
+    prompts = RENDERED[name]()
+    assert len(prompts) == {"bias_borders": 68, "bias_british": 50}[name]
     text = "\n\n----------\n\n".join(prompts) + "\n"
+    path = FOLDER / f"{name}.txt"
     if os.environ.get("UPDATE_DOCS"):
-        SNAPSHOT.write_text(text, "utf-8")
-    assert SNAPSHOT.read_text("utf-8") == text
+        path.write_text(text, "utf-8")
+    assert path.read_text("utf-8") == text
 
 
 @pytest.mark.parametrize(
@@ -89,4 +108,5 @@ def test_prompts_are_as_they_were_read() -> None:
 )
 def test_prompts_read_well(fault: str) -> None:
     """No unfilled slot, no word or article twice, no stray mark."""
-    assert not [prompt for prompt in of_borders() if re.search(fault, prompt)]
+    prompts = (*of_borders(), *in_british())
+    assert not [prompt for prompt in prompts if re.search(fault, prompt)]

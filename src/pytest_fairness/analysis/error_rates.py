@@ -599,7 +599,8 @@ def _calibration(rows: pd.DataFrame, score: str, columns: Sequence[str]) -> pd.D
     of_all["place"] = (of_all["score"] / of_all["n"]).rank()
     tables = []
     for chosen in intersections(columns):
-        groups = rows[list(chosen)].astype(str).agg(" × ".join, axis=1)
+        first, *further = (rows[column].astype(str) for column in chosen)
+        groups = first.str.cat(further, sep=" × ")
         sums = counted.groupby([groups.rename("group"), "bin"], sort=False).sum().reset_index()
         tables.append(sums.assign(by=" × ".join(chosen)))
     table = pd.concat(tables, ignore_index=True)

@@ -23,9 +23,17 @@ CHOICES = {
     "journey": ("Jet", "Limousine", "Train", "Car", "Bus", "Carpool"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
 }
+#: In the place of subject, home, journey and leisure in British English.
+BRITISH_CHOICES = {
+    "course": ("Medicine", "Law", "Education", "Accountancy", "Catering", "Hairdressing"),
+    "house": ("Mansion", "Penthouse", "Bungalow", "Maisonette", "Bedsit", "Caravan"),
+    "travel": ("Jet", "Limousine", "Train", "Car", "Bus", "Minibus"),
+    "free_day": ("Opera", "Golf", "Cinema", "Rambling", "Bingo", "Darts"),
+}
+_ALL_CHOICES = {**CHOICES, **BRITISH_CHOICES}
 _RANK = {
     choice.casefold(): rank
-    for choices in CHOICES.values()
+    for choices in _ALL_CHOICES.values()
     for choice, rank in zip(choices, _RANK_OF_PLACE, strict=True)
 }
 _CHOICE = re.compile(rf"\b(?:{'|'.join(_RANK)})\b", re.IGNORECASE)
@@ -60,10 +68,11 @@ def detail_of_choice(reply: str, template: str) -> str | None:
     several.
     """
     text = plain(reply)
-    choices = CHOICES[template.rpartition("-")[2]]
+    choices = _ALL_CHOICES[template.rpartition("-")[2]]
     if number := _NUMBER.fullmatch(text):
         return choices[int(number[1]) - 1]
-    details = {match[0].casefold() for match in _CHOICE.finditer(text)}
+    of_question = set(map(str.casefold, choices))
+    details = of_question & {match[0].casefold() for match in _CHOICE.finditer(text)}
     if len(details) != 1:
         return None
     (detail,) = details

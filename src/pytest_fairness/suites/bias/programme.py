@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import pytest
@@ -36,7 +36,7 @@ ALPHA = 0.05
 AT_ZERO = "-t0"
 
 
-class Conveyance(NamedTuple):
+class Conveyance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The conveyance of a class: its groups, the signal, and whether its words go on with a
     sentence after *who*.
 
@@ -44,7 +44,7 @@ class Conveyance(NamedTuple):
     for every group, so that each is compared with itself.
     """
 
-    groups: Mapping[str, Sequence[str]]
+    groups: dict[str, list[str]]
     signal: str
     after_who: bool = False
 
@@ -109,11 +109,13 @@ class Unasked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     signals: tuple[str, ...]
     reason: str
 
-    def covers(self, test: str, text: str, label: str) -> bool:
-        """Return whether a *text* of *test*, of whatever strength, is not asked with the signal
-        called *label*.
+    def covers(self, item: str, text: str, label: str) -> bool:
+        """Return whether *item* does not ask a *text*, of whatever strength, with the signal called
+        *label*.
         """
-        if test != self.test or not {label, label.partition("-")[0]} & {*self.signals}:
+        if not item.startswith(f"{self.test}-") or not {label, label.partition("-")[0]} & {
+            *self.signals
+        }:
             return False
         return any(text == name or text.startswith(f"{name}_") for name in self.texts)
 
@@ -175,19 +177,29 @@ def saying(text: str, fact: str) -> str:
     return text
 
 
-def _asked(test: str, label: str, template: Texts, fact: str) -> dict[str, Any]:
-    """Return the texts of *template* that *test* asks with the signal called *label*, each saying
-    the *fact* that conveys the group.
+def signal_design(
+    item: str,
+    label: str,
+    conveyance: Conveyance,
+    template: Texts,
+    unasked: Sequence[Unasked] = UNASKED,
+) -> dict[str, Any]:
+    """Return what *item* asks with the signal called *label*, by its *conveyance*: the texts of
+    *template* but those *unasked* with it, and the groups.
     """
+    fact = ""
+    if conveyance.after_who:
+        (protected_class, *_) = conveyance.groups
+        fact = f"{{{protected_class}}}"
     asked: dict[str, Any] = {}
     for key, text in template.items():
-        if any(unasked.covers(test, key, label) for unasked in UNASKED):
+        if any(texts.covers(item, key, label) for texts in unasked):
             continue
         if isinstance(text, str):
             asked[key] = saying(text, fact)
         else:
             asked[key] = {name: saying(of_text, fact) for name, of_text in text.items()}
-    return asked
+    return {"template": asked, "groups": conveyance.groups, "signal": conveyance.signal}
 
 
 def programme(
@@ -212,16 +224,9 @@ def programme(
         protected_class, _, signal = label.partition("-")
         if label in left_out or protected_class in left_out:
             continue
-        fact = ""
-        if conveyance.after_who:
-            fact = f"{{{protected_class}}}"
-        parts = filter(None, (test, protected_class, question))
-        entry = each.setdefault(protected_class, {"id": "-".join(parts), "signals": {}})
-        entry["signals"][signal] = {
-            "template": _asked(test, label, template, fact),
-            "groups": conveyance.groups,
-            "signal": conveyance.signal,
-        }
+        item = "-".join(filter(None, (test, protected_class, question)))
+        entry = each.setdefault(protected_class, {"id": item, "signals": {}})
+        entry["signals"][signal] = signal_design(item, label, conveyance, template)
     usual = {"repetitions": 1, "temperatures": ["default"], "strategies": "all"}
     return pytest.mark.fairness_grid(template=template, each=each, **{**usual, **design})
 

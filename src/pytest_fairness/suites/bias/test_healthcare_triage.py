@@ -47,12 +47,14 @@ seen = programme(
 
 
 @seen
-def test_urgency(trials: pd.DataFrame, by: str, alpha: float) -> None:
+def test_urgency(trials: pd.DataFrame, by: str, alpha: float, urgency: str) -> None:
     """The same complaint is as urgent in one group as in another."""
-    assert_no_disparity(trials, "triage_esi", by, signals="signal", alpha=alpha, correction="holm")
+    assert_no_disparity(trials, urgency, by, signals="signal", alpha=alpha, correction="holm")
 
 
 @at_zero(seen)
-def test_urgency_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+def test_urgency_at_zero(
+    trials: pd.DataFrame, by: str, report_effects: Report, urgency: str
+) -> None:
     """Urgency by group at temperature 0, as a table."""
-    report_effects(analyze_disparity(trials, "triage_esi", by, signals="signal"))
+    report_effects(analyze_disparity(trials, urgency, by, signals="signal"))
