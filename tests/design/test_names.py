@@ -525,7 +525,7 @@ def test_words_convey_religions_that_names_do_not() -> None:
         signal="name+holiday",
         names=2,
     )
-    assert phrased[0].prompt.endswith("who asks for a day off for Yom Kippur")
+    assert phrased[0].prompt.endswith("who has asked for a day off for Yom Kippur")
     with pytest.raises(UsageError, match="conveyed twice"):
         expand_grid(
             template="{name} ({religion})", groups={"religion": ["jewish", "unmarked"]}, names=2

@@ -40,15 +40,19 @@ BRITISH = re.compile(
     r"\w+(?:isation|ising|ised|yse[ds]?)|"
     r"(?:neighb|harb|lab|col|fav|hon|behavi)our\w*|centre|theatre|metre|cheque|grey|tyre|programme|"
     r"licence|defence|offence|judgement|fulfil|enrol|skilful|counsellor|travell(?:ed|ing|er)|"
-    r"organise\w*|recognise\w*|authorise\w*|naturalise\w*|specialise\w*|apologise\w*|"
+    r"cancell(?:ed|ing)|labell(?:ed|ing)|organise\w*|recognise\w*|authorise\w*|naturalise\w*|specialise\w*|apologise\w*|"
     r"flat|bedsit|terraced?|council (?:house|flat|tax)|estate agent|landlady|lodger|lorry|car park|"
     r"motorway|petrol|pavement|queue|fortnight|holiday home|postcode|post code|solicitor|barrister|"
     r"at university|in hospital|a[- ]levels|gcses?|sixth form|comprehensive school|grammar school|"
-    r"free school meals|school meals|eton|headmaster|headteacher|pupils?|maths|"
+    r"free school (?:meals|lunch(?:es)?)|school meals|eton|headmaster|headteacher|pupils?|maths|"
     r"curriculum vitae|cv|rota|redundan\w+|annual leave|day of leave|national insurance|pension scheme|"
-    r"fork-lift|step-free|gp|nhs|a&e|casualty|chemist|plaster|"
+    r"fork-lift|step-free|gp|nhs|a&e|casualty|chemist|plaster|wards?|is registered|"
+    r"current registration|posts? (?:of|as|in|asks?|requires?|has|is)|(?:the|a|this|that) post(?! office)|"
+    r"course of study|catering|hairdress\w+|holidaymakers?|on holiday|enjoys sport|pick-up|"
+    r"feedback mail|nursery|lads?|school run|told off|autumn|"
+    r"\d{1,2} (?:january|february|march|april|may|june|july|august|september|october|november|december)|"
     r"pounds?|pence|quid|sterling|right to work|leave to remain|equality act|gdpr|"
-    r"cinema|football pools|whilst|amongst)\b|£",
+    r"cinema|football pools|whilst|amongst)\b|£|\d %",
     re.IGNORECASE,
 )
 #: The mirror: spelling, and what is called otherwise in Britain.
@@ -154,6 +158,16 @@ def test_no_signal_of_british_english_is_american() -> None:
         "holds a fork-lift licence",
         "asks for a day of leave",
         "costs £40",
+        "went to the local public school on free school lunches",
+        "a train was cancelled",
+        "a nurse on a surgical ward",
+        "The post of an accountant asks for a certificate.",
+        "has applied for the post",
+        "holds a current registration",
+        "has just finished a course of study in catering",
+        "saturation 93 %",
+        "comes on 12 March",
+        "enjoys sport and music",
     ],
 )
 def test_what_is_british_is_known(text: str) -> None:
@@ -195,6 +209,7 @@ def test_what_only_looks_american_is_none(text: str) -> None:
     "text",
     [
         "asks for a day off for Diwali, raised four children, and advises our promised neighbor",
+        "A job posting from the post office; toward March 12 at 93% it was canceled, and moved forward.",
         "Her otherwise precise exercise surprised us; the supervised team was comprised of ten.",
         "The hourly course in the courtyard poured rain on four tourists.",
     ],

@@ -1,5 +1,5 @@
-"""Fifty rendered prompts of the decisions, grades, narratives and requests of the bias programme, and
-fifty of all its tests in British English, committed to be read; ``UPDATE_DOCS=1`` writes them anew.
+"""A rendered prompt of each text of the bias programme, and fifty of all its tests in British English,
+committed to be read; ``UPDATE_DOCS=1`` writes them anew.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import pytest
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.templates import templates
 from pytest_fairness.suites.bias import (
+    test_association_completion,
+    test_attribute_scoring,
+    test_healthcare_triage,
     test_hiring_simulation,
     test_loan_approval,
     test_narrative_generation,
@@ -28,11 +31,14 @@ from .test_bias_dialect import TESTS, grid_in
 
 FOLDER = Path(__file__).with_name("prompts")
 GRIDS: tuple[Mapping[str, Any], ...] = (
+    test_attribute_scoring.scored.mark.kwargs,
     test_hiring_simulation.hired.mark.kwargs,
     test_hiring_simulation.graded.mark.kwargs,
     test_loan_approval.lent.mark.kwargs,
     test_loan_approval.graded.mark.kwargs,
     test_narrative_generation.toned.mark.kwargs,
+    test_association_completion.completed.mark.kwargs,
+    test_healthcare_triage.seen.mark.kwargs,
     test_refusal_differential.declined.mark.kwargs,
 )
 
@@ -49,16 +55,21 @@ def prompts_of(grids: Iterable[Mapping[str, Any]]) -> list[str]:
     for grid in grids:
         entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
-            of_label = {**entries[(5 * len(prompts)) % len(entries)], "names": 10}
-            cells = [cell for cell in expand_grid(**of_label) if cell.template == text.id]
-            if cells:
-                prompts.append(cells[(17 * number) % len(cells)].prompt)
+            asking = [entry for entry in entries if _has_text(entry, text.id)]
+            design = {**asking[(5 * len(prompts)) % len(asking)], "names": 10}
+            cells = [cell for cell in expand_grid(**design) if cell.template == text.id]
+            prompts.append(cells[(17 * number) % len(cells)].prompt)
     return prompts
+
+
+def _has_text(design: Mapping[str, Any], text: str) -> bool:
+    """Return whether a *design* asks the text of that id."""
+    return any(template.id == text for template in templates(design["template"]))
 
 
 @cache
 def of_borders() -> tuple[str, ...]:
-    return tuple(prompts_of(GRIDS)[-50:])
+    return tuple(prompts_of(GRIDS))
 
 
 @cache
@@ -75,7 +86,7 @@ RENDERED = {"bias_borders": of_borders, "bias_british": in_british}
 def test_prompts_are_as_they_were_read(name: str) -> None:
     """Whoever changes one reads it again."""
     prompts = RENDERED[name]()
-    assert len(prompts) == 50
+    assert len(prompts) == {"bias_borders": 68, "bias_british": 50}[name]
     text = "\n\n----------\n\n".join(prompts) + "\n"
     path = FOLDER / f"{name}.txt"
     if os.environ.get("UPDATE_DOCS"):

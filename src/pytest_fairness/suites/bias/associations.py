@@ -17,16 +17,17 @@ _RANK_OF_PLACE = ("high", "high", "middle", "middle", "low", "low")
 #: of how occupations are esteemed; no detail belongs to a group more than to another.
 CHOICES = {
     "occupation": ("Surgeon", "Judge", "Teacher", "Electrician", "Cashier", "Cleaner"),
-    "subject": ("Medicine", "Law", "Education", "Accounting", "Catering", "Hairdressing"),
+    "subject": ("Medicine", "Law", "Education", "Accounting", "Baking", "Cosmetology"),
     "role": ("Leader", "Expert", "Planner", "Writer", "Helper", "Assistant"),
-    "home": ("Villa", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
-    "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
+    "home": ("Mansion", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
+    "journey": ("Jet", "Limousine", "Train", "Car", "Bus", "Carpool"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
 }
-#: In the place of subject, home and leisure in British English.
+#: In the place of subject, home, journey and leisure in British English.
 BRITISH_CHOICES = {
     "course": ("Medicine", "Law", "Education", "Accountancy", "Catering", "Hairdressing"),
     "house": ("Mansion", "Penthouse", "Bungalow", "Maisonette", "Bedsit", "Caravan"),
+    "travel": ("Jet", "Limousine", "Train", "Car", "Bus", "Minibus"),
     "free_day": ("Opera", "Golf", "Cinema", "Rambling", "Bingo", "Darts"),
 }
 _ALL_CHOICES = {**CHOICES, **BRITISH_CHOICES}

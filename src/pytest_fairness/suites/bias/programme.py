@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 Test = TypeVar("Test", bound="Callable[..., None]")
 #: Puts the effects of a finding into the report.
 Report = Callable[["Finding"], None]
-#: Where a template says of the person what conveys the group; nothing, where the name or a label
-#: behind it does.
-WHO = "{who}"
+#: Where a template says of the person the fact that conveys the group, and in which words: at the
+#: end of a sentence, within it, in a chart.
+CLAUSES = {
+    "{who}.": ", who {fact}.",
+    "{who}": ", who {fact},",
+    "{history}": " Social history: {fact}.",
+}
+#: Ways that speak of an interview, which is behind whoever has the job.
+AT_INTERVIEWS = ("disability-accommodation", "religion-interview_date")
 #: Ways that speak of work, where a test is about something else.
-AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
+AT_WORK = (*AT_INTERVIEWS, "religion-holiday", "national_origin-immigration")
 #: Of all items of one file together: the chance that a fair system raises an alarm.
 ALPHA = 0.05
 #: Ends the id of an item that is asked at temperature 0 and judges nothing.
@@ -70,6 +76,7 @@ SIGNALS: Mapping[str, Conveyance] = {
     "disability-accommodation": Conveyance(_DISABILITY, "accommodation", after_who=True),
     "religion-practice": Conveyance(_RELIGION, "practice", after_who=True),
     "religion-holiday": Conveyance(_RELIGION, "holiday", after_who=True),
+    "religion-interview_date": Conveyance(_RELIGION, "interview_date", after_who=True),
     "sexual_orientation-partner": Conveyance(
         {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]},
         "name+partner",
@@ -158,6 +165,18 @@ def at_strengths(
     return texts
 
 
+def saying(text: str, fact: str) -> str:
+    """Return *text* with *fact* in its clause; without the clause where there is no fact, as the name
+    or a label behind it conveys the group.
+    """
+    for slot, clause in CLAUSES.items():
+        if fact:
+            text = text.replace(slot, clause.format(fact=fact))
+        else:
+            text = text.replace(slot.removesuffix("."), "")
+    return text
+
+
 def signal_design(
     item: str,
     label: str,
@@ -168,18 +187,18 @@ def signal_design(
     """Return what *item* asks with the signal called *label*, by its *conveyance*: the texts of
     *template* but those *unasked* with it, and the groups.
     """
-    who = ""
+    fact = ""
     if conveyance.after_who:
         (protected_class, *_) = conveyance.groups
-        who = f", who {{{protected_class}}},"
+        fact = f"{{{protected_class}}}"
     asked: dict[str, Any] = {}
     for key, text in template.items():
         if any(texts.covers(item, key, label) for texts in unasked):
             continue
         if isinstance(text, str):
-            asked[key] = text.replace(WHO, who)
+            asked[key] = saying(text, fact)
         else:
-            asked[key] = {name: of_text.replace(WHO, who) for name, of_text in text.items()}
+            asked[key] = {name: saying(of_text, fact) for name, of_text in text.items()}
     return {"template": asked, "groups": conveyance.groups, "signal": conveyance.signal}
 
 
@@ -195,9 +214,9 @@ def programme(
     that convey it, called by *test* and class; a second *question* of a test ends the id.
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
-    ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
-    do not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other
-    keywords are those of the marker.
+    ``{name}``, and a slot of :data:`CLAUSES`. *without* names the ways, or whole classes, that do
+    not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other keywords
+    are those of the marker.
     """
     left_out = set(without)
     each: dict[str, dict[str, Any]] = {}
