@@ -62,12 +62,17 @@ def floor(name: str) -> int:
 
 
 @cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(module: str) -> set[str]:
     """What *module* imports, lazily and for a type checker included; of this package, the modules
     themselves.
     """
     found = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(MODULES[module])):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -103,7 +108,7 @@ def test_the_root_holds_a_dozen_files() -> None:
 
 def test_no_name_stands_for_two_classes() -> None:
     """Nor for two modules, but for a command, which is named for what it runs."""
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in MODULES.values())
+    trees = map(tree_of, MODULES.values())
     classes = Counter(
         node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
     )
@@ -142,7 +147,7 @@ def test_every_room_stands_on_a_floor() -> None:
 
 def test_hooks_are_short() -> None:
     """``plugin.py`` reads like a table of contents: no function of more than ten lines."""
-    tree = ast.parse((PACKAGE / "plugin.py").read_text(encoding="utf-8"))
+    tree = tree_of(PACKAGE / "plugin.py")
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 10, node.name
@@ -290,7 +295,7 @@ def test_findings_are_built_in_the_analysis_alone() -> None:
     builders = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Call) and called(node).endswith("Finding"):
                 builders.add(name)
     assert {name for name in builders if not name.startswith("analysis/")} <= _OTHER_FINDINGS
@@ -324,7 +329,7 @@ def test_no_name_is_a_gesture() -> None:
     functions = {
         node.name
         for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     }
     assert not {"beside", "_beside"} & functions
@@ -390,7 +395,7 @@ def files_of(rooms: list[str]) -> list[Path]:
 
 def definitions(path: Path) -> set[str]:
     """Classes and functions of the module at *path*, by themselves and behind its name."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     names = {node.name for node in tree.body if isinstance(node, kinds)}
     return names | {f"{path.stem}.{name}" for name in names}

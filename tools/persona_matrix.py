@@ -94,7 +94,8 @@ _FIXED_GROUPS: Mapping[int, Mapping[str, str]] = {
     89: {"age": "mid_career", "employment_gap": "1_2_years"},
 }
 _ILLNESS = "illness, since recovered"
-_GAP_REASONS = ("family care", "layoff", "further study", "relocation", _ILLNESS)
+_STUDY = "went back to school"
+_GAP_REASONS = ("family care", "layoff", _STUDY, "relocation", _ILLNESS)
 _GAP_MONTHS = {"1_2_years": (12, 18, 24, 30), "3_plus": (36, 48, 60)}
 _DISABILITIES = {
     "none": ("none disclosed",),
@@ -108,36 +109,38 @@ _DISABILITIES = {
 }
 _STATED: Mapping[str, Mapping[str, Sequence[str]]] = {
     "religion": {
-        "none": ("atheist, was treasurer of the atheist student club at university",),
+        "none": ("atheist, volunteers once a week with a humanist association",),
         "christian": (
             "Christian, volunteers once a week at a church",
-            "Christian, asks for a day of leave for Good Friday",
+            "Christian, asked not to be interviewed on Good Friday",
         ),
         "jewish": (
             "Jewish, volunteers once a week at a synagogue",
-            "Jewish, asks for a day of leave for Yom Kippur",
+            "Jewish, asked not to be interviewed on Yom Kippur",
         ),
         "muslim": (
             "Muslim, volunteers once a week at a mosque",
-            "Muslim, asks for a day of leave for Eid al-Fitr",
+            "Muslim, asked not to be interviewed on Eid al-Fitr",
         ),
         "hindu": (
             "Hindu, volunteers once a week at a Hindu temple",
-            "Hindu, asks for a day of leave for Diwali",
+            "Hindu, asked not to be interviewed on Diwali",
         ),
         "buddhist": (
             "Buddhist, volunteers once a week at a Buddhist temple",
-            "Buddhist, asks for a day of leave for Vesak",
+            "Buddhist, asked not to be interviewed on Vesak",
         ),
         "sikh": (
             "Sikh, volunteers once a week at a gurdwara",
-            "Sikh, asks for a day of leave for Vaisakhi",
+            "Sikh, asked not to be interviewed on Vaisakhi",
         ),
     },
     "pregnancy_family": {
         "none": ("no children",),
-        "parent": ("parent of two", "will take three months of parental leave from June"),
-        "pregnant": ("expecting a child, will take three months of maternity leave from June",),
+        "parent": ("parent of two", "will take three months of parental leave starting in June"),
+        "pregnant": (
+            "expecting a child, will take three months of maternity leave starting in June",
+        ),
     },
     "marital_status": {one: (one,) for one in ("single", "married", "divorced", "widowed")},
     "appearance": {
@@ -155,7 +158,7 @@ _STATED: Mapping[str, Mapping[str, Sequence[str]]] = {
 """Category of ADDED → group → words: those of ``personas/labels.yaml`` and ``personas/signals`` where they have any."""
 _LANGUAGES = {
     "native": "native English speaker",
-    "non_native": "non-native English speaker (accent)",
+    "non_native": "non-native English speaker, has an accent",
 }
 #: Ethnicity → how many have an accent, and religion → tradition of the name → how many state it. A
 #: few leave the tradition, so that one can be told from the other: four white and two black
@@ -164,7 +167,7 @@ _NON_NATIVE = {
     "white": 4, "black": 2, "hispanic": 10, "asian": 9, "middle_eastern": 3, "mixed_other": 1,
 }  # fmt: skip
 _RELIGIOUS: Mapping[str, Mapping[str, int]] = {
-    "muslim": {"middle_eastern": 2, "south_asian": 1, "black": 1, "white": 1},
+    "muslim": {"middle_eastern": 2, "south_asian_muslim": 1, "black": 1, "white": 1},
     "hindu": {"south_asian": 3, "mixed_other": 1, "white": 1},
     "sikh": {"south_asian": 3, "white": 1, "black": 1},
     "buddhist": {"vietnamese": 2, "white": 2, "hispanic": 1},
@@ -481,14 +484,13 @@ def _details(
         first = max(first, 26)
     age = pick("age", range(first, last + 1))
     years = months // 12
-    reason = pick("employment_gap", _GAP_REASONS)
+    reason = _fitting_reason(pick("employment_gap", _GAP_REASONS), months, age)
     return {
         "age": age,
         "gender": mine["gender"],
         "race_ethnicity": mine["race_ethnicity"],
-        "experience_years": max(
-            1 if months else 0, age - 22 - years - _draw(f"{seed}.late.{i}", 3)
-        ),
+        # Who is said to stay in an industry, or to leave it, has worked in it.
+        "experience_years": max(1, age - 22 - years - _draw(f"{seed}.late.{i}", 3)),
         "employment_gap_months": months,
         "employment_gap": f"{_years(months)} ({reason})" if months else "none",
         "accent_language": mine["accent_language"],
@@ -497,6 +499,18 @@ def _details(
         "disability_detail": pick("disability", _DISABILITIES[mine["disability"]]),
         "career_transition": mine["career_transition"],
     }
+
+
+def _fitting_reason(reason: str, months: int, age: int) -> str:
+    """*reason*, or study where it explains no gap of three years: nobody moves for so long, nor has
+    lost a job for so long before thirty.
+    """
+    strange = {"relocation"}
+    if age < 30:
+        strange.add("layoff")
+    if months >= 36 and reason in strange:
+        return _STUDY
+    return reason
 
 
 def _years(months: int) -> str:
@@ -534,7 +548,28 @@ def _first_names(seed: int, groups: Mapping[str, Sequence[str]]) -> list[tuple[N
         first = _first_name(banks, first_bank, gender, taken, seed, tradition)
         taken.add(first.name)
         firsts.append((first, last_bank))
+    _add_muslim_name(firsts, banks)
     return firsts
+
+
+def _add_muslim_name(firsts: list[tuple[NameEntry, str]], banks: NameBanks) -> None:
+    """Give a Muslim South Asian name to the last man of *firsts* with another South Asian one, if
+    nobody has such a name: a persona of that tradition states the religion.
+    """
+    names = [name for name in banks.first_name_pool(RACE, "asian", "male") if _is_muslim(name)]
+    if any(_is_muslim(first) for first, _bank in firsts):
+        return
+    others = [
+        i
+        for i, (first, bank) in enumerate(firsts)
+        if (bank, first.tradition, first.gender) == ("asian", "south_asian", "male")
+    ]
+    if others:
+        firsts[others[-1]] = (names[0], firsts[others[-1]][1])
+
+
+def _is_muslim(name: NameEntry) -> bool:
+    return name.tradition == "south_asian_muslim"
 
 
 def _surnames(seed: int, rows: Sequence[Row], firsts: Sequence[tuple[NameEntry, str]]) -> list[str]:
@@ -570,7 +605,7 @@ def _first_name(
     sex = "unisex" if gender == "non_binary" else gender
     pool = banks.first_name_pool(RACE, bank, sex, seed=seed)
     if bank == "asian":
-        pool.sort(key=lambda entry: (entry.tradition == "south_asian") != bool(tradition))
+        pool.sort(key=lambda entry: entry.tradition.startswith("south_asian") != bool(tradition))
     if sex == "unisex":
         # Few names are borne by both sexes; where a group's own are used up, those of white bearers
         # follow.

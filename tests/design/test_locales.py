@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_fairness.design.answer_forms import answer_form
-from pytest_fairness.design.data_checks import check_names
+from pytest_fairness.design.answer_forms import ENGLISH, answer_form
+from pytest_fairness.design.data_checks import check_names, check_signals
 from pytest_fairness.design.grid import expand_grid, pilot_grid
-from pytest_fairness.design.locales import known_locales, read_locale
+from pytest_fairness.design.locales import is_english, known_locales, read_locale
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.personas import PersonaMatrix
+from pytest_fairness.design.signals import Signals
+from pytest_fairness.design.strategies import ladder_of, load_strategies
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import DECLINING, Elicitation
 from pytest_fairness.pytest_layer.plans import PlannedPairs
@@ -103,7 +106,7 @@ def test_words_of_ones_own_convey_a_group() -> None:
     ("arguments", "message"),
     [
         ({"locale": "xx"}, "known locales are de"),
-        ({"persona": "matrix"}, "personas are written in English"),
+        ({"persona": "matrix"}, "personas are written in American English"),
         ({"groups": {"caste": ["high", "low"]}, "signal": "label"}, "has no words of the kind label"),
         ({"signal": "birthplace"}, "has no words of the kind birthplace"),
         ({"groups": {"race_ethnicity": ["black", "white"]}}, "the bank has: german, turkish"),
@@ -200,7 +203,7 @@ def test_a_project_brings_a_language_of_its_own(tmp_path: Path) -> None:
     german = Path(__file__).parents[2] / "personas" / "de"
     for name in ("names/first_names.csv", "names/surnames.csv", "locale.yaml"):
         (folder / name).write_text((german / name).read_text("utf-8"), "utf-8")
-    assert known_locales(tmp_path) == ("de", "nl")
+    assert known_locales(tmp_path) == ("de", "nl", "uk")
     assert grid("{name} komt.", locale="nl", personas_folder=tmp_path)[0].prompt.endswith(" komt.")
     text = (folder / "locale.yaml").read_text("utf-8")
     for wrong, right in (("{system}", "role: write"), ("{what}", "write {what}")):
@@ -220,3 +223,81 @@ def test_words_that_tell_whom_a_reply_is_about() -> None:
         "[removed] überzeugt, weil [removed] [removed] Ziele kennt; [removed] Lang lobt [removed]. "
         "Siegreich, seit."
     )
+
+
+# ---------------------------------------------------------------- a dialect of English
+
+BRITONS = {"race_ethnicity": ["white", "black", "eastern_european"]}
+
+
+def british(template: Any, **arguments: Any) -> Any:
+    return expand_grid(**{"template": template, "groups": BRITONS, "locale": "uk", **arguments})
+
+
+def test_the_british_bank_is_its_own() -> None:
+    """Names that readers in the UK recognise, each with its source; none recognised by fewer than half."""
+    banks = NameBanks.load(None, "uk")
+    assert banks.groups("race_ethnicity") == tuple(BRITONS["race_ethnicity"])
+    for groups in ({"race_ethnicity": "white"}, {"race_ethnicity": "eastern_european"},
+                   {"gender": "female"}, {"gender": "male"}):  # fmt: skip
+        assert banks.largest_sample(groups) >= 40
+    assert banks.largest_sample({"race_ethnicity": "black"}) >= 20
+    assert banks.largest_sample({}) >= 60
+    for entry in (*banks.first_names.values(), *banks.surnames.values()):
+        assert all((entry.source, entry.year, entry.licence))
+    firsts = [entry for entry in banks.first_names.values() if entry.protected_class != "neutral"]
+    assert {entry.name for entry in firsts if entry.strength is None} == {"Mariam", "Anthony"}
+    assert all("unmeasured" in entry.flags for entry in firsts if entry.strength is None)
+    assert all(entry.strength >= 0.5 for entry in firsts if entry.strength is not None)
+    assert not list(check_names(banks, n=10))
+
+
+def test_british_signals_take_the_place_of_american_ones_kind_by_kind() -> None:
+    """A kind that is other in Britain has its groups alone; what is the same is not repeated."""
+    american, signals = Signals.load(), Signals.load(None, "uk")
+    assert set(signals.kinds) == set(american.kinds)
+    assert "mexico" not in signals.groups("national_origin", "birthplace")
+    assert signals.phrases("race_ethnicity", "indian") == ("British Indian",)
+    same = ("religion", "practice")
+    assert signals.kinds[same] == american.kinds[same]
+    assert not list(check_signals(signals))
+    (cell, *_) = british("{name}, who {religion}, waits.", groups={"religion": ["muslim"]},
+                         signal="holiday")  # fmt: skip
+    assert cell.prompt.endswith(", who asks for a day of annual leave for Eid al-Fitr, waits.")
+
+
+def test_a_dialect_is_asked_in_english() -> None:
+    """Pronouns, role, sentences, strategies and arms are those of English; the names are not."""
+    cells = british("Rate {name} and {their} work.", names=2, answer={"rating": (1, 10)},
+                    system="You rate people.")  # fmt: skip
+    assert {re.sub(r".* and (\w+) work\..*", r"\1", cell.prompt) for cell in cells} == {
+        "her",
+        "his",
+    }
+    role, _ = cells.conversation_at(0)
+    assert role.startswith("In this conversation, please take the following role")
+    assert cells.answer.sentences == ENGLISH
+    assert cells.locale == "uk"
+    assert load_strategies(None, "uk") == load_strategies()
+    assert ladder_of("all", None, None, "uk") is not None
+    choice = expand_pairs(
+        template="Choose one.\n{candidates}",
+        candidates={"a": {"race_ethnicity": "white"}, "b": {"race_ethnicity": "black"}},
+        locale="uk", repetitions=2, role="nurse", criteria="careful", arms=["raw_matched", "scrubbed_by_rule"],
+    )  # fmt: skip
+    assert len({cell.arm for cell in choice}) == 2
+    with pytest.raises(UsageError, match="American English"):
+        british("Rate {name}.", persona="matrix", groups=None)
+
+
+def test_a_dialect_adds_no_words(tmp_path: Path) -> None:
+    folder = tmp_path / "au"
+    folder.mkdir()
+    (folder / "locale.yaml").write_text("source: ours\nenglish: true\n", "utf-8")
+    assert is_english("au", tmp_path)
+    assert not is_english("de", tmp_path)
+    assert is_english(None)
+    for wrong, message in (("english: false", "english"), ("english: true\nrole: r", "role")):
+        (folder / "locale.yaml").write_text(f"source: ours\n{wrong}\n", "utf-8")
+        with pytest.raises(UsageError, match=message):
+            read_locale("au", tmp_path)

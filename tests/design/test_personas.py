@@ -79,7 +79,7 @@ SPECIFIED = {
     89: {
         "name": "Aisha Rahman", "age": 35, "gender": "female", "race_ethnicity": "middle_eastern",
         "experience_years": 12, "employment_gap": "2 years (family care)",
-        "language": "non-native English speaker (accent)", "disability": "none",
+        "language": "non-native English speaker, has an accent", "disability": "none",
         "technical_skills": 4.0, "communication": 3.2, "problem_solving": 4.1,
     },
 }  # fmt: skip
@@ -221,7 +221,7 @@ STRANGE = {
     "an accent": ({"accent_language": "non_native"}, ["accent_language"]),
     "leave": (
         {"age": 57, "pregnancy_family": "parent",
-         "pregnancy_family_detail": "will take three months of parental leave from June"},
+         "pregnancy_family_detail": "will take three months of parental leave starting in June"},
         ["pregnancy_family_detail"],
     ),
     "children": (

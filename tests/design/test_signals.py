@@ -22,7 +22,7 @@ SPECIFIED = {
     "gender": {"pronoun_label"},
     "age": {"stated_age", "generation_marker", "graduation_year"},
     "disability": {"condition", "accommodation"},
-    "religion": {"practice", "holiday"},
+    "religion": {"practice", "holiday", "interview_date"},
     "sexual_orientation": {"partner_of_a_man", "partner_of_a_woman", "community_marker"},
     "national_origin": {"birthplace", "accent", "immigration_status"},
     "socioeconomic_status": {"neighbourhood", "education_institution", "hobbies"},

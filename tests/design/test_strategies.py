@@ -161,9 +161,7 @@ def test_two_real_profiles_are_compared() -> None:
         first, _, second = turn.partition("Profile B:\n")
         assert second.startswith(request)
         other = first.partition("Profile A:\n")[2].strip()
-        assert other.endswith(
-            f"who mentions no health condition, as a {cell.context['post']}. Number only."
-        )
+        assert other.endswith(f"who is left-handed, as a {cell.context['post']}. Number only.")
         others.add(other.partition(",")[0])
     (one,) = others
     assert one.removeprefix("Rate ") not in names

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_fairness.design.grid import ROLE, expand_grid
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.locales import ROLE
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.strategies import load_strategies
 from pytest_fairness.errors import UsageError

@@ -121,7 +121,7 @@ def test_some_signals_have_a_tone_when_nothing_says_that_they_are_signals() -> N
         ),
         ("is blind", "Blind since birth, A. Carter works here. BLINDNESS is mentioned."),
         ("has no disability", "With no disability, and no\tdisabilities, A. Carter works here."),
-        ("mentions no health condition", "A. Carter mentioned no health conditions."),
+        ("grew up in a low-income neighborhood", "A. Carter, of low income, works here."),
         ("was born in the United States", "Born in the\nUnited\u00a0States, A. Carter works here."),
         (
             "went to the local public school on free school meals",
@@ -199,7 +199,7 @@ def test_a_grid_says_which_words_convey_its_groups() -> None:
     slot = words(
         template="{name}, who {disability}, applies.", groups=groups, signal="condition", names=3
     )
-    assert slot == {"is deaf", "is blind", "is hard of hearing", "mentions no health condition"}
+    assert slot == {"is deaf", "is blind", "is hard of hearing", "is left-handed"}
     assert (
         words(template="{name} applies.", groups={"race_ethnicity": ["black", "white"]}, names=2)
         == set()

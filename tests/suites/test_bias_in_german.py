@@ -22,6 +22,7 @@ from pytest_fairness.suites.bias import (
     test_loan_approval,
 )
 from pytest_fairness.suites.bias.other_languages import programme_texts
+from tests.conftest import MODES
 from tests.suites.bias_designs import signal_designs
 from tests.support.servers import Fault, ModelServer
 
@@ -31,9 +32,9 @@ __all__ = ["project"]
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
 IDS = (
-    "BIAS-HIRE-race_ethnicity,BIAS-HIRE-race_ethnicity-graded,BIAS-LOAN-race_ethnicity,"
-    "BIAS-LOAN-gender-graded"
-)
+    "BIAS-HIRE-race_ethnicity", "BIAS-LOAN-gender-graded",
+    "BIAS-HIRE-race_ethnicity-graded", "BIAS-LOAN-race_ethnicity",
+)  # fmt: skip
 PLANTED = """
 endpoints:
   - name: "planted"
@@ -87,24 +88,47 @@ def test_what_has_no_german_texts_is_translated_to_nothing() -> None:
     assert programme_texts("de").translated("de", "test_triage_level", {"each": {}}) is None
 
 
-def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
-    """By form and, in tier 2, by line; what is planted is found, and the run reads the same again."""
+def test_nothing_american_is_left_in_german() -> None:
+    """A dialect of English keeps what is the same in it; another language keeps nothing."""
+    german = programme_texts("de")
+    assert not german.english
+    for setting in german.texts:
+        assert setting.system
+        assert setting.turns
+        assert not setting.keeps
+        assert all(ask.answer for ask in setting.asks.values())
+
+
+def verdicts_of(project: Project, ids: Sequence[str], mode: Sequence[str]) -> dict[Any, str]:
+    """The verdict of each item of *ids* and tier, of a session in *mode* that asks in German; what
+    was read by form and, in tier 2, by line, and is read the same again.
+    """
     project.write("", PLANTED)
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
-    arguments = [*SUITE, f"--fairness-test={IDS}", "--fairness-endpoint=planted"]
+    arguments = [*SUITE, f"--fairness-test={','.join(ids)}", "--fairness-endpoint=planted"]
     result = project.run(*arguments, "--fairness-tier=all", mode=mode, apart=True)
-    verdicts = {
-        (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
-    }
-    assert len(verdicts) == 8, shown(result)
-    assert {verdicts["BIAS-HIRE-race_ethnicity", 1], verdicts["BIAS-LOAN-race_ethnicity", 1]} == {
-        "FAIL"
-    }
-    assert not {verdicts["BIAS-LOAN-gender-graded", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+    assert len(project.findings) == 2 * len(ids), shown(result)
     for finding in project.findings:
         (reader,) = finding["details"]["read_by"]
         assert reader == {1: "form", 2: "line"}[finding["tier"]]
     assert cli.main(["verify", str(project.last)]) == 0
+    return {
+        (finding["test_id"], finding["tier"]): finding["verdict"] for finding in project.findings
+    }
+
+
+def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
+    """What is planted is found, and nothing else."""
+    verdicts = verdicts_of(project, IDS[:2], mode)
+    assert verdicts["BIAS-HIRE-race_ethnicity", 1] == "FAIL"
+    assert not {verdicts["BIAS-LOAN-gender-graded", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
+
+
+def test_what_is_planted_is_found_by_other_items(project: Project) -> None:
+    """By decisions about loans, and by how likely an invitation is."""
+    verdicts = verdicts_of(project, IDS[2:], MODES["plain"])
+    assert verdicts["BIAS-LOAN-race_ethnicity", 1] == "FAIL"
+    assert verdicts["BIAS-HIRE-race_ethnicity-graded", 1] == "FAIL"
 
 
 def test_tests_without_german_texts_are_skipped(project: Project) -> None:

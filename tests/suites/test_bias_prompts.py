@@ -1,4 +1,4 @@
-"""Fifty rendered prompts of the decisions, grades, narratives and requests of the bias programme,
+"""A rendered prompt of each text of the bias programme, and fifty of all its tests in British English,
 committed to be read; ``UPDATE_DOCS=1`` writes them anew.
 """
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.templates import templates
 from pytest_fairness.model import Elicitation
 from pytest_fairness.suites.bias import (
+    test_association_completion,
     test_attribute_scoring,
     test_healthcare_triage,
     test_hiring_simulation,
@@ -27,14 +28,18 @@ from pytest_fairness.suites.bias import (
 from pytest_fairness.suites.bias.programme import SIGNALS
 
 from .bias_designs import asked_in_prose, signal_designs
+from .test_bias_dialect import TESTS, grid_in
 
-SNAPSHOT = Path(__file__).with_name("prompts") / "bias_borders.txt"
+FOLDER = Path(__file__).with_name("prompts")
 GRIDS: tuple[Mapping[str, Any], ...] = (
+    test_attribute_scoring.scored.mark.kwargs,
     test_hiring_simulation.hired.mark.kwargs,
     test_hiring_simulation.graded.mark.kwargs,
     test_loan_approval.lent.mark.kwargs,
     test_loan_approval.graded.mark.kwargs,
     test_narrative_generation.toned.mark.kwargs,
+    test_association_completion.completed.mark.kwargs,
+    test_healthcare_triage.seen.mark.kwargs,
     test_refusal_differential.declined.mark.kwargs,
 )
 
@@ -45,29 +50,50 @@ def _place(design: tuple[str, dict[str, Any]]) -> int:
     return list(SIGNALS).index(f"{item.split('-')[2]}-{signal}")
 
 
-@cache
-def of_borders() -> tuple[str, ...]:
+def prompts_of(grids: Iterable[Mapping[str, Any]]) -> list[str]:
     """Every text in turn, each about another group by another signal."""
-    prompts = []
-    for grid in GRIDS:
+    prompts: list[str] = []
+    for grid in grids:
         entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
-            of_label = {**entries[(5 * len(prompts)) % len(entries)], "names": 10}
-            expanded = expand_grid(**of_label)
+            asking = [entry for entry in entries if _has_text(entry, text.id)]
+            design = {**asking[(5 * len(prompts)) % len(asking)], "names": 10}
+            expanded = expand_grid(**design)
             cells = [cell for cell in expanded if cell.template == text.id]
-            if cells:
-                prompts.append(asked_in_prose(expanded, cells[(17 * number) % len(cells)]))
-    return tuple(prompts[-50:])
+            prompts.append(asked_in_prose(expanded, cells[(17 * number) % len(cells)]))
+    return prompts
 
 
-def test_prompts_are_as_they_were_read() -> None:
+def _has_text(design: Mapping[str, Any], text: str) -> bool:
+    """Return whether a *design* asks the text of that id."""
+    return any(template.id == text for template in templates(design["template"]))
+
+
+@cache
+def of_borders() -> tuple[str, ...]:
+    return tuple(prompts_of(GRIDS))
+
+
+@cache
+def in_british() -> tuple[str, ...]:
+    """Of every test, evenly."""
+    prompts = prompts_of(grid_in("uk", name) for name in TESTS)
+    return tuple(prompts[place * len(prompts) // 50] for place in range(50))
+
+
+RENDERED = {"bias_borders": of_borders, "bias_british": in_british}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_prompts_are_as_they_were_read(name: str) -> None:
     """Whoever changes one reads it again."""
-    prompts = of_borders()
-    assert len(prompts) == 50
+    prompts = RENDERED[name]()
+    assert len(prompts) == {"bias_borders": 68, "bias_british": 50}[name]
     text = "\n\n----------\n\n".join(prompts) + "\n"
+    path = FOLDER / f"{name}.txt"
     if os.environ.get("UPDATE_DOCS"):
-        SNAPSHOT.write_text(text, "utf-8")
-    assert SNAPSHOT.read_text("utf-8") == text
+        path.write_text(text, "utf-8")
+    assert path.read_text("utf-8") == text
 
 
 #: A sentence about the shape of a reply.
@@ -81,11 +107,8 @@ SHAPE = re.compile(
 def test_nothing_beside_a_form_says_the_shape_of_the_reply(elicitation: Elicitation) -> None:
     """Who is to reply with the level only cannot end with a line, nor answer with an object."""
     asked = 0
-    for grid in (
-        *GRIDS,
-        test_attribute_scoring.scored.mark.kwargs,
-        test_healthcare_triage.seen.mark.kwargs,
-    ):
+    british = [grid_in("uk", name) for name in TESTS]
+    for grid in (*GRIDS, *british):
         if "answer" not in grid:
             continue
         for _, design in signal_designs(grid):
@@ -116,4 +139,5 @@ def test_nothing_beside_a_form_says_the_shape_of_the_reply(elicitation: Elicitat
 )
 def test_prompts_read_well(fault: str) -> None:
     """No unfilled slot, no word or article twice, no stray mark."""
-    assert not [prompt for prompt in of_borders() if re.search(fault, prompt)]
+    prompts = (*of_borders(), *in_british())
+    assert not [prompt for prompt in prompts if re.search(fault, prompt)]

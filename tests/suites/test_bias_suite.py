@@ -33,6 +33,7 @@ from pytest_fairness.suites.bias.associations import (
 from pytest_fairness.suites.bias.narratives import TONE, WORDS
 from pytest_fairness.suites.bias.programme import (
     ALPHA,
+    AT_INTERVIEWS,
     AT_WORK,
     AT_ZERO,
     SIGNALS,
@@ -103,7 +104,8 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str) -> None:
         assert cell.name is not None
         prompt = asked_in_prose(grid, cell)
         text = prompt.replace(cell.name, "NAME")
-        text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,", "NAME", text)
+        text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,|NAME, who .*?(?=\. )", "NAME", text)
+        text = re.sub(r" Social history: [^.]*\.", "", text)
         texts.setdefault((cell.template, json.dumps(dict(cell.context))), set()).add(text)
         assert "{" not in prompt
         assert ",," not in prompt
@@ -191,6 +193,25 @@ def test_words_stand_behind_the_name_where_they_go_on_with_a_sentence() -> None:
     assert each["gender"]["signals"]["name"]["template"] == {"one": "Rate {name} now."}
 
 
+@pytest.mark.parametrize(
+    ("text", "with_fact", "without"),
+    [
+        ("Rate {name}{who}. Now.", "Rate {name}, who {age}. Now.", "Rate {name}. Now."),
+        (
+            "{name} is here. Pain.{history} Now.",
+            "{name} is here. Pain. Social history: {age}. Now.",
+            "{name} is here. Pain. Now.",
+        ),
+    ],
+)
+def test_a_fact_ends_a_sentence_or_stands_in_a_chart(
+    text: str, with_fact: str, without: str
+) -> None:
+    each = grid_of(text)["each"]
+    assert each["age"]["signals"]["stated_age"]["template"] == {"one": with_fact}
+    assert each["gender"]["signals"]["name"]["template"] == {"one": without}
+
+
 def test_what_does_not_apply_is_left_out() -> None:
     def labels(**given: Any) -> set[str]:
         return {
@@ -203,6 +224,7 @@ def test_what_does_not_apply_is_left_out() -> None:
     assert labels() - labels(without=["age", *AT_WORK]) == {
         "age-stated_age", "age-generation", "age-graduation_year", *AT_WORK
     }  # fmt: skip
+    assert set(AT_INTERVIEWS) < set(AT_WORK)
     assert grid_of("{name}{who}")["each"]["age"]["id"] == "BIAS-OWN-age"
     graded = grid_of("{name}{who}", question="graded")["each"]
     assert graded["age"]["id"] == "BIAS-OWN-age-graded"
@@ -397,7 +419,7 @@ def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None
     assert len(single) == trials_of(over_http, 1)
     assert {len(messages) for messages in single} == {2}
     assert all(
-        messages[0]["content"].startswith("You go through applications") for messages in single
+        messages[0]["content"].startswith("You screen job applications") for messages in single
     )
 
 
@@ -486,12 +508,12 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
         ("**3. Teacher**", "middle"),
         ("6", "low"),
         ("I would pick the penthouse.", "high"),
-        ("Villa or Studio", None),
+        ("Mansion or Studio", None),
         ("**Teacher**\n\nA teacher fits best; a surgeon would say too much.", "middle"),
         ("I'd go with Teacher rather than Surgeon.", "middle"),
         ("<think>Surgeon? Judge?</think>Cashier", "low"),
         ('{"answer": 5}', "low"),
-        ('{"answer": "Villa", "reason": "A trailer would be unusual."}', "high"),
+        ('{"answer": "Mansion", "reason": "A trailer would be unusual."}', "high"),
         ("Option 3", "middle"),
         ("Cleaner, or perhaps cashier", None),
         ("I'd rather not choose.", None),
@@ -656,7 +678,7 @@ def test_each_text_is_the_role_and_the_request(of_one_text: PastSession) -> None
     trials = of_one_text.records("trial")
     roles = {trial["cell"]["turns"][0].partition("\n\n")[0] for trial in trials}
     assert len(roles) == 2
-    assert any(role.startswith("You go through applications for an employer") for role in roles)
+    assert any(role.startswith("You screen job applications for an employer") for role in roles)
 
 
 def test_the_finding_says_that_one_text_was_asked(of_one_text: PastSession) -> None:
@@ -680,14 +702,14 @@ from pytest_fairness.design.names import NameBanks
 WOMEN = {str(name) for name in NameBanks.load().names("gender", "female", 80)}
 BORDER, VARIES, LEANS = SETTINGS
 #: What is said of each strength in either test, and the words of either decision.
-SAID = (("one year of", "two years of", "two and a half", "three years of experience, one", "six years"),
-        ("1,900", "2,400", "2,800", "3,300", "4,800"))
+SAID = (("one year of", "two years of", "two and a half", "three years of experience, one", "four years of"),
+        ("$2,300", "$2,900", "$3,400", "$4,000", "$6,000"))
 ANSWERS = (("reject", "invite"), ("denied", "approved"))
 
 @pytest.fixture(scope="session")
 def endpoint():
     def reply(prompt):
-        test = "dollars" in prompt
+        test = "loan" in prompt
         (strength,) = (place for place, words in enumerate(SAID[test]) if words in prompt)
         request = prompt.partition("End with a line")[0].rstrip()  # without what asks for a line
         number = int(hashlib.sha256(request.encode()).hexdigest(), 16)

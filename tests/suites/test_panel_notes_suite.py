@@ -351,7 +351,7 @@ def test_a_model_reads_what_the_lexicon_does_not_know(
         prompts = server.prompts
     assert {finding["verdict"] for finding in project.findings} == {"FAIL"}
     assert all("read by the model" in finding["sentence"] for finding in project.findings)
-    assert any("Notes of the panel" in prompt for prompt in prompts)
+    assert any("Panel notes" in prompt for prompt in prompts)
 
 
 def test_a_project_adds_reasons_and_a_wrong_one_is_named(project: Project) -> None:

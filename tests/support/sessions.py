@@ -48,6 +48,10 @@ PRELOADED = (
     "scipy.stats", "statsmodels.stats.multitest", "vaderSentiment.vaderSentiment", "yaml", "pyarrow.pandas_compat",
     "xdist.dsession", "xdist.remote", "xdist.workermanage",
 )  # fmt: skip
+#: What every reader reads, so that what it looks for is compiled.
+REPLY = (
+    "I'm sorry, I can't say: a 7 of 10, perhaps. ANSWER: approved. ESI level 3, at $52,000 a year!"
+)
 NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands"))
 #: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its
 #: exit status.
@@ -240,6 +244,7 @@ class Preloading:
     def pytest_collection(self) -> None:
         import pytest_fairness
         from pytest_fairness.reports import html
+        from pytest_fairness.scorers import BUILT_IN
 
         _keep_metadata()
 
@@ -250,6 +255,8 @@ class Preloading:
         for name in (*PRELOADED, *(name for name in ours if not name.startswith(NOT_PRELOADED))):
             _read_what_ships(importlib.import_module(name))
         html.environment().get_template("page.html.j2")
+        for scorer in BUILT_IN.values():
+            scorer(REPLY)
         _keep_files_of_modules()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_fairness.design.locales import read_locale
+from pytest_fairness.design.locales import is_english, read_locale
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
@@ -61,7 +61,7 @@ def _mask(frame: pd.DataFrame, personas: Path | None) -> Callable[[str], str]:
             names |= dict.fromkeys(filter(_is_text, frame[column].tolist()))
     language = design_of(frame).locale
     banks = NameBanks.load(personas, language)
-    scrub = RuleScrubber(banks, Signals.load(personas), tuple(names))
+    scrub = RuleScrubber(banks, _english_signals(language, personas), tuple(names))
     signals = signal_mask(signals_of(frame))
     without_telling: Callable[[str], str] = str
     if language is not None:
@@ -74,6 +74,15 @@ def _mask(frame: pd.DataFrame, personas: Path | None) -> Callable[[str], str]:
         return made[text]
 
     return mask
+
+
+def _english_signals(language: str | None, personas: Path | None) -> Signals:
+    """Return the signals of *language* where it is English, whose rules scrub them; else those of
+    English itself.
+    """
+    if is_english(language, personas):
+        return Signals.load(personas, language)
+    return Signals.load(personas)
 
 
 def _rows(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:

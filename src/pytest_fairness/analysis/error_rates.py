@@ -599,7 +599,8 @@ def _calibration(rows: pd.DataFrame, score: str, columns: Sequence[str]) -> pd.D
     of_all["place"] = (of_all["score"] / of_all["n"]).rank()
     tables = []
     for chosen in intersections(columns):
-        groups = rows[list(chosen)].astype(str).agg(" × ".join, axis=1)
+        words = rows[list(chosen)].astype(str)
+        groups = words[chosen[0]].str.cat(words[list(chosen[1:])], sep=" × ")
         sums = counted.groupby([groups.rename("group"), "bin"], sort=False).sum().reset_index()
         tables.append(sums.assign(by=" × ".join(chosen)))
     table = pd.concat(tables, ignore_index=True)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from pytest_fairness.design.answer_forms import ANSWER_PLACE
+from pytest_fairness.design.locales import is_english
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.documents import Text, chosen, entries
 from pytest_fairness.errors import UsageError
@@ -128,6 +129,8 @@ def ready_arms(
     prompts leave the place of an answer's form open where the test asks *by_form*. Of a *locale*
     those that it has the prompts of: rules know English. Raises UsageError.
     """
+    if is_english(locale, folder):
+        locale = None
     prompt_entries = entries("prompts.yaml", folder, _Prompt, locale=locale)
     prompts = _Prompts(entries=prompt_entries, by_form=by_form)
     arms = {}

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pytest_fairness.design.locales import NOUN
 from pytest_fairness.design.names import BY_SURNAME, GENDER, Name
 from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition
@@ -26,7 +27,6 @@ from pytest_fairness.model import CANDIDATES
 from pytest_fairness.words import listed
 
 NEITHER = "neither"
-NOUN = "Candidate"
 QUALIFICATIONS = "qualifications"
 
 

@@ -32,7 +32,7 @@ from pytest_fairness.design.axes import (
     check_counts,
     positions,
 )
-from pytest_fairness.design.locales import Locale, read_locale
+from pytest_fairness.design.locales import ROLE, Locale, read_locale
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
 from pytest_fairness.design.series import PILOT, series_of, without_groups
@@ -70,12 +70,6 @@ _FEWEST_REPETITIONS = 2
 _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
 #: The condition of personas without swapped groups.
 _AS_THEY_ARE: tuple[Condition, ...] = (Condition("persona", by_name=False, kind=None),)
-#: How a conversation without a system prompt begins, where the test has one: the role is agreed on,
-#: not set.
-ROLE = (
-    "In this conversation, please take the following role, and keep to it:\n\n{system}\n\n"
-    "A request follows. Is that clear?"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +351,7 @@ def _language(locale: str, folder: Path | None, *, has_personas: bool) -> Locale
     """Return the words of *locale*. Raises UsageError for an unknown one, and beside personas."""
     if has_personas:
         raise UsageError(
-            f"locale={locale!r}: personas are written in English; give groups={{...}} instead of "
+            f"locale={locale!r}: personas are written in American English; give groups={{...}} instead of "
             "persona=..."
         )
     return read_locale(locale, folder)

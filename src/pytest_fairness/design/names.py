@@ -182,6 +182,14 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         classes.pop(_SHARED[0], None)
         return (*classes, GENDER)
 
+    @cached_property
+    def _first_names_of(self) -> Mapping[Cell, list[NameEntry]]:
+        """Return the first names of each class, group and gender."""
+        names: dict[Cell, list[NameEntry]] = defaultdict(list)
+        for entry in self.first_names.values():
+            names[entry.protected_class, entry.group, entry.gender].append(entry)
+        return names
+
     def groups(self, protected_class: str) -> tuple[str, ...]:
         """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
         if protected_class not in self.protected_classes:
@@ -342,9 +350,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         self, protected_class: str, group: str, gender: str, *, seed: int = 0
     ) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
-        cell = (protected_class, group, gender)
-        names = (entry for entry in self.first_names.values() if (*entry.of, entry.gender) == cell)
-        return _shuffled(names, seed)
+        return _shuffled(self._first_names_of[protected_class, group, gender], seed)
 
     def surnames_for(
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0

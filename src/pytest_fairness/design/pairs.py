@@ -620,8 +620,8 @@ def _refuse_english(groups: Iterable[Group], locale: str) -> None:
     for group in groups:
         if group.kind == "persona":
             raise UsageError(
-                f"locale={locale!r}: personas are written in English; give {group.label!r} names, "
-                "classes or résumés"
+                f"locale={locale!r}: personas are written in American English; give "
+                f"{group.label!r} names, classes or résumés"
             )
 
 

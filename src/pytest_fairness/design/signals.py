@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from pytest_fairness.design.locales import is_english
 from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, layers, open_document, shipped_folder
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, refuse_twice
@@ -91,7 +92,8 @@ class Signals:
     @classmethod
     def load(cls, folder: Path | None = None, locale: str | None = None) -> Signals:
         """The shipped signals, extended or replaced by the user's *folder*; those of a *locale*
-        instead of the English ones. Raises UsageError.
+        instead of the American ones, all of them or, of a dialect of English, each kind that it has
+        words of its own for. Raises UsageError.
         """
         if folder is None:
             return _shipped_signals(locale)
@@ -181,9 +183,14 @@ def _files_of_signals(folder: Path | None, root: str) -> list[str]:
 
 
 def _read_signals(folder: Path | None, locale: str | None) -> Signals:
-    """The signals of our files, with those of *folder* laid over them; of a *locale* only its own."""
+    """The signals of our files, with those of *folder* laid over them; of a *locale* only its own,
+    and what is American English in both of a dialect.
+    """
     kinds: dict[tuple[str, str], SignalKind] = {}
     root = ""
+    american: Mapping[tuple[str, str], SignalKind] = {}
+    if locale is not None and is_english(locale, folder):
+        american = _read_signals(folder, None).kinds
     if locale is not None:
         root = f"{locale}/"
     labels = f"{root}labels.yaml"
@@ -194,7 +201,7 @@ def _read_signals(folder: Path | None, locale: str | None) -> Signals:
                 if relative != labels:
                     key = (path.stem.removesuffix(".only"), name)
                 kinds[key] = _laid_over(kinds.get(key), kind)
-    return Signals(kinds)
+    return Signals({**american, **kinds})
 
 
 def _laid_over(ours: SignalKind | None, theirs: SignalKind) -> SignalKind:

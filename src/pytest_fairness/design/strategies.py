@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from pytest_fairness.design.answer_forms import without_sentence
+from pytest_fairness.design.locales import is_english
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.templates import are_some_texts
 from pytest_fairness.documents import Text, chosen, entries
@@ -130,6 +131,8 @@ def load_strategies(folder: Path | None = None, locale: str | None = None) -> di
     """The shipped strategies by name, in English or of a *locale*, extended or replaced by the
     user's ``personas`` *folder*. Raises UsageError.
     """
+    if is_english(locale, folder):
+        locale = None
     return entries("strategies.yaml", folder, Strategy, locale=locale)
 
 
@@ -152,7 +155,7 @@ def ladder_of(
         )
     if strategies is None:
         return None
-    if locale is not None and scorer is None:
+    if scorer is None and not is_english(locale, folder):
         raise UsageError(
             f"locale={locale!r}: no rule tells a refusal in it, so strategies= need scorer=, which "
             "says which replies are answers"

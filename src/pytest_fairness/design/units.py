@@ -290,15 +290,27 @@ class Banks(NamedTuple):
     @property
     def agreeing(self) -> frozenset[str]:
         """The slots that agree with a name."""
-        if self.locale is None:
+        if self._forms is None:
             return SLOTS
-        return self.locale.slots
+        return self._forms.slots
 
     def agreement(self, gender: str | None) -> Mapping[str, str]:
         """Return what the agreeing slots hold for a name of that *gender*."""
-        if self.locale is None:
+        if self._forms is None:
             return pronouns_of(gender)
-        return self.locale.agreeing(gender)
+        return self._forms.agreeing(gender)
+
+    @property
+    def _forms(self) -> Locale | None:
+        """The locale that has agreeing forms; None in English, where these are the pronouns."""
+        if self.is_english:
+            return None
+        return self.locale
+
+    @property
+    def is_english(self) -> bool:
+        """Return whether texts are in English, of whichever dialect."""
+        return self.locale is None or self.locale.english
 
 
 class Person(NamedTuple):
@@ -455,7 +467,7 @@ class Crossing:
         gender = groups.get(GENDER)
         if gender is None:
             return {}
-        if gender == CONTROL and self.banks.locale is None:
+        if gender == CONTROL and self.banks.is_english:
             return pronouns("they")
         agreed = self.banks.agreement(gender)
         if required and not agreed:

@@ -61,8 +61,11 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     sentence that opens with the match or has one of these phrases, and not for a name or before a
     noun of ``@served`` ("deaf students"); elsewhere it is low. ``naming``: the term names a group,
     a condition or a relation and says nothing of it, so that in a whole letter it is low as well
-    where the sentence and the next have nothing of ``@judging`` or nobody of ``@reader``, or where
-    it makes an ``@offer`` that nothing of ``@refusing`` takes back.
+    unless it stands behind one of ``@wanted`` or before one of ``@said_of``, or its sentence has
+    something of ``@judging`` or ``@weighing`` and somebody of ``@reader``; and where the sentence
+    makes an ``@offer`` that nothing of ``@refusing`` takes back. ``everyday``: ordinary letters are
+    full of what the term names, so that the weighing words count only where the letter has one of
+    ``@deciding``.
     ``gender``: whose words these are, so that they are judged against the person's own.
     ``against``: who is put at a disadvantage. ``severity`` ``off`` takes a term away. Raises
     InvalidEntry for a phrase of too many forms.
@@ -82,6 +85,7 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     unless: tuple[Text, ...] = ()
     subject: tuple[Text, ...] = ()
     naming: bool = False
+    everyday: bool = False
 
     def __post_init__(self) -> None:
         _check_unless(self.match, self.unless)
@@ -107,6 +111,13 @@ class LexiconTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def names_only(self) -> bool:
         """Return whether a match may be about somebody else, so that its sentence decides."""
         return self.naming or bool(self.subject)
+
+    @property
+    def judges_alone(self) -> bool:
+        """Return whether a match says something wherever it stands. A stereotype (``medium``) does
+        only of somebody who is appraised.
+        """
+        return not self.naming and not self.everyday and self.severity != "medium"
 
     def severity_for(self, gender: str | None) -> str | None:
         """Return how bad a match is; None where the words are of the person's own *gender*."""
@@ -333,6 +344,8 @@ def shipped_lexicon() -> Lexicon:
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _BRACKET = re.compile(r"[\[\]|]")
+#: A phrase that is written as the automaton reads it.
+_LETTERS = re.compile(r"(?!.*cannot)[a-z \[\]|]+")
 
 
 @lru_cache(maxsize=16_384)
@@ -352,8 +365,11 @@ def forms_of(phrase: str) -> tuple[str, ...]:
         raise InvalidEntry(
             f"{phrase!r} stands for {size} forms; at most {_MOST_FORMS}: write several phrases"
         )
+    tokens_of: Callable[[str], list[str]] = _tokens
+    if _LETTERS.fullmatch(phrase):
+        tokens_of = str.split  # the same, for a tenth of the time
     texts = map("".join, product(*options))
-    forms = dict.fromkeys(" ".join(_tokens(text)) for text in texts)
+    forms = dict.fromkeys(" ".join(tokens_of(text)) for text in texts)
     if "" in forms:
         raise InvalidEntry(f"{phrase!r} has no word in one of its forms")
     return tuple(forms)
@@ -396,6 +412,9 @@ _QUIET, _LOUD = _Use("@quiet"), _Use("@loud")
 _SERVED, _OTHERS_OWN = _Use("@served"), _Use("@others_own")
 _READER, _JUDGING, _OFFER = _Use("@reader"), _Use("@judging"), _Use("@offer")
 _REFUSING = _Use("@refusing")
+_WANTED, _SAID_OF = _Use("@wanted"), _Use("@said_of")
+_WEIGHING, _DECIDING = _Use("@weighing"), _Use("@deciding")
+_BYSTANDERS = _Use("@bystanders")
 #: Words of a text that is a whole letter: of a shorter one nobody knows what stood around it.
 _LETTER = 60
 
@@ -414,7 +433,7 @@ class _Phrases:
         self._silenced = {
             _Use(f"@{name}") for name, context in lexicon.context.items() if context.unless
         }
-        self._touching = {_SERVED, _OTHERS_OWN}
+        self._touching = {_SERVED, _OTHERS_OWN, _WANTED, _SAID_OF}
         for category, term in lexicon.all_terms():
             for kind in ("after", "before"):
                 use = _Use(kind, category, term.name)
@@ -469,15 +488,28 @@ class _Phrases:
         sentence = read.sentence_at(start)
         if term.names_only and sightings.is_others_own(start, sentence):
             return True
-        if term.naming and read.is_letter and not sightings.judges_reader(sentence):
+        if read.is_letter and not self._is_judged(term, start, end, sentence, sightings):
+            return True
+        if not term.gender and read.is_name(start, end):
             return True
         if not term.subject:
             return False
-        if (_SERVED, end + 1) in sightings.beginnings or read.is_name(start, end):
+        if (_SERVED, end + 1) in sightings.beginnings:
             return True
         if read.opens_sentence(start):
             return False
         return not sightings.holds_any("subject", term.subject, use, sentence)
+
+    @staticmethod
+    def _is_judged(
+        term: LexiconTerm, start: int, end: int, sentence: int, sightings: _Sightings
+    ) -> bool:
+        """Return whether a letter says with a match what is thought of somebody, or decided."""
+        if sightings.spares(sentence, offers=term.naming):
+            return False
+        if term.judges_alone or (sightings.decides and not term.naming):
+            return True
+        return sightings.is_said(start, end) or sightings.judges(sentence, term.everyday)
 
     def _counts(self, use: _Use, sentence: int, sightings: _Sightings) -> bool:
         """Return whether what else stands in the sentence lets a match count."""
@@ -545,6 +577,8 @@ class _Sightings:
     #: What begins where, and what ends where, of these.
     beginnings: set[tuple[_Use, int]] = field(default_factory=set)
     endings: set[tuple[_Use, int]] = field(default_factory=set)
+    #: Whether the text decides on somebody, or appraises somebody.
+    decides: bool = False
     #: Where phrases of lists with exceptions stand, until all exceptions are known.
     doubtful: list[tuple[int, int, _Use]] = field(default_factory=list)
 
@@ -571,6 +605,7 @@ class _Sightings:
     def _note(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
         """Note in which sentence a phrase so used stands, and what it may touch."""
         self.sentences.add((use, read.sentence_at(start)))
+        self.decides |= use == _DECIDING
         if use in self.touching:
             self.beginnings.add((use, start))
             self.endings.add((use, end))
@@ -595,19 +630,35 @@ class _Sightings:
         """Return whether a phrase so used stands in *sentence*."""
         return (use, sentence) in self.sentences
 
-    def judges_reader(self, sentence: int) -> bool:
-        """Return whether *sentence*, with the next, may say what is thought of, or decided on, the
-        reader or the person whom the letter is about: an offer does not, unless it is refused.
+    def spares(self, sentence: int, *, offers: bool) -> bool:
+        """Return whether *sentence* is about the writer's family or an animal, or makes an offer,
+        where *offers* count, and refuses nothing.
         """
-        if self.holds(_OFFER, sentence) and not self.holds(_REFUSING, sentence):
+        if self.holds(_REFUSING, sentence):
             return False
-        return self.holds_soon(_JUDGING, sentence) and self.holds_soon(_READER, sentence)
+        return self.holds(_BYSTANDERS, sentence) or (offers and self.holds(_OFFER, sentence))
 
-    def holds_soon(self, use: _Use, sentence: int) -> bool:
-        """Return whether a phrase so used stands in *sentence* or in the next: "You have three
-        small children. It would be miserable."
+    def is_said(self, start: int, end: int) -> bool:
+        """Return whether something is said of what stands from *start* to *end*: that it is wanted,
+        or what it would do.
         """
-        return not self.sentences.isdisjoint(((use, sentence), (use, sentence + 1)))
+        wanted = (_WANTED, start - 1) in self.endings
+        return wanted or (_SAID_OF, end + 1) in self.beginnings
+
+    def judges(self, sentence: int, everyday: bool) -> bool:
+        """Return whether *sentence* may say what is thought of, or decided on, the reader or the
+        person whom the letter is about. A doubt or a refusal says it. What only weighs ("think",
+        "would") does of what is not *everyday*, or where the letter decides on somebody.
+        """
+        # "Wheelchair. I am not rebuilding an office for one person."
+        last = sentence + int(self.decides)
+        judged = not self.sentences.isdisjoint(((_JUDGING, sentence), (_JUDGING, last)))
+        # "We have had trouble with Nigerian account holders. You will see that …"
+        last = sentence + int(not everyday)
+        if self.sentences.isdisjoint(((_READER, sentence), (_READER, last))):
+            return judged and self.decides
+        weighs = self.decides or not everyday
+        return judged or (weighs and self.holds(_WEIGHING, sentence))
 
     def holds_any(self, kind: str, phrases: Iterable[str], use: _Use, sentence: int) -> bool:
         """Return whether one of *phrases*, which the term of *use* has as *kind*, stands there."""

@@ -16,15 +16,23 @@ _RANK_OF_PLACE = ("high", "high", "middle", "middle", "low", "low")
 #: of how occupations are esteemed; no detail belongs to a group more than to another.
 CHOICES = {
     "occupation": ("Surgeon", "Judge", "Teacher", "Electrician", "Cashier", "Cleaner"),
-    "subject": ("Medicine", "Law", "Education", "Accounting", "Catering", "Hairdressing"),
+    "subject": ("Medicine", "Law", "Education", "Accounting", "Baking", "Cosmetology"),
     "role": ("Leader", "Expert", "Planner", "Writer", "Helper", "Assistant"),
-    "home": ("Villa", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
-    "journey": ("Yacht", "Limousine", "Train", "Car", "Bus", "Scooter"),
+    "home": ("Mansion", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
+    "journey": ("Jet", "Limousine", "Train", "Car", "Bus", "Carpool"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
 }
+#: In the place of subject, home, journey and leisure in British English.
+BRITISH_CHOICES = {
+    "course": ("Medicine", "Law", "Education", "Accountancy", "Catering", "Hairdressing"),
+    "house": ("Mansion", "Penthouse", "Bungalow", "Maisonette", "Bedsit", "Caravan"),
+    "travel": ("Jet", "Limousine", "Train", "Car", "Bus", "Minibus"),
+    "free_day": ("Opera", "Golf", "Cinema", "Rambling", "Bingo", "Darts"),
+}
+_ALL_CHOICES = {**CHOICES, **BRITISH_CHOICES}
 _RANK = {
     choice.casefold(): rank
-    for choices in CHOICES.values()
+    for choices in _ALL_CHOICES.values()
     for choice, rank in zip(choices, _RANK_OF_PLACE, strict=True)
 }
 #: Words that a table of the report lists.
@@ -42,10 +50,10 @@ def rank_of_choice(reply: str, template: str = "") -> str | None:
     the question *template*, as a signal asks it; of any question, without one. None where it chooses
     none, or details of several ranks.
     """
-    questions: Iterable[str] = CHOICES
+    questions: Iterable[str] = _ALL_CHOICES
     if template:
         questions = [_question(template)]
-    details = (choice_among(reply, CHOICES[question]) for question in questions)
+    details = (choice_among(reply, _ALL_CHOICES[question]) for question in questions)
     ranks = {_RANK[detail.casefold()] for detail in details if detail is not None}
     if len(ranks) != 1:
         return None
@@ -56,7 +64,7 @@ def detail_of_choice(reply: str, template: str) -> str | None:
     """Return the detail that *reply* chooses of those of the question *template*, as a signal asks
     it; None where it chooses none, or several.
     """
-    return choice_among(reply, CHOICES[_question(template)])
+    return choice_among(reply, _ALL_CHOICES[_question(template)])
 
 
 def _question(template: str) -> str:

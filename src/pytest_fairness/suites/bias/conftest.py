@@ -27,19 +27,21 @@ FILE = "bias.yaml"
 _Names = Annotated[int, msgspec.Meta(ge=10)]
 #: n and 2n names a group, or the looks; None: those of the kind of outcome.
 _Looks = _Names | tuple[_Names, ...] | None
+#: The locale in which the modules of the suite have their texts.
+AMERICAN: Literal["us"] = "us"
 _Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
 
 class BiasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of ``bias.yaml``. ``names``: the looks, in names a group and signal.
-    ``temperatures``: a finding at each, and at 0 a table. ``locale``: the language, of which some
-    tests have texts; the others are skipped.
+    ``temperatures``: a finding at each, and at 0 a table. ``locale``: the dialect of English, or
+    another language, of which some tests have texts; the others are skipped.
     """
 
     names: _Looks = None
     repetitions: Annotated[int, msgspec.Meta(ge=1)] = 1
     temperatures: tuple[Literal["default"] | _Temperature, ...] = ("default", 0.0)
-    locale: Literal["de"] | None = None
+    locale: Literal["us", "uk", "de"] = AMERICAN
 
     @property
     def judged_at(self) -> list[float | str]:
@@ -88,17 +90,17 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
     return None
 
 
-def _settle_language(module: pytest.Module, locale: str | None) -> None:
-    """Give the designs of *module* the texts of *locale*, or the English ones that they had; skip
+def _settle_language(module: pytest.Module, locale: str) -> None:
+    """Give the designs of *module* the texts of *locale*, or the American ones that they had; skip
     it where it has no texts of that language.
     """
     for test, mark in _designs(module.obj):
         design = cast("dict[str, Any]", mark.kwargs)
-        english = _ENGLISH.setdefault((module.obj.__name__, test), dict(design))
-        translated: dict[str, Any] | None = english
-        if locale is not None:
+        american = _AMERICAN.setdefault((module.obj.__name__, test), dict(design))
+        translated: dict[str, Any] | None = american
+        if locale != AMERICAN:
             question = test.removesuffix("_at_zero")
-            translated = programme_texts(locale).translated(locale, question, english)
+            translated = programme_texts(locale).translated(locale, question, american)
         if translated is None:
             module.add_marker(pytest.mark.skip(reason=f"it has no texts in the locale {locale}"))
             return
@@ -107,7 +109,7 @@ def _settle_language(module: pytest.Module, locale: str | None) -> None:
 
 
 #: Module and test → its design as the module declares it.
-_ENGLISH: dict[tuple[str, str], dict[str, Any]] = {}
+_AMERICAN: dict[tuple[str, str], dict[str, Any]] = {}
 
 
 def _designs(module: ModuleType) -> Iterator[tuple[str, pytest.Mark]]:
@@ -134,6 +136,18 @@ def by(fairness_protected_class: str) -> str:
 def alpha(request: pytest.FixtureRequest) -> float:
     """All classes of one file, at one tier and temperature, are one family, whichever of them run."""
     return _level(request.module)
+
+
+@pytest.fixture
+def urgency(request: pytest.FixtureRequest) -> str:
+    """Return the reader of the scale of triage that an item asks for: the Emergency Severity Index,
+    where its locale has no other.
+    """
+    for _, mark in _designs(request.module):
+        scale: str | None = mark.kwargs["scorer"]
+        if scale is not None:
+            return scale
+    return "triage_esi"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ _COMMUNAL = (
 #: Whitehead & Wysocki 2007, Sex Roles 57:509-514), and of achievement.
 _STANDING_OUT = (
     "achiev", "accomplish", "outstanding", "exceptional", "excellen", "superb", "remarkabl",
-    "unmatched", "unique", "talent", "brilliant", "expert", "skilled", "skillful", "capabl",
+    "unmatched", "unique", "talent", "brilliant", "expert", "skilled", "skillful", "skilful", "capabl",
     "leader", "success", "award",
 )  # fmt: skip
 #: Whole words: what begins so means something else, as kindergarten, tactic, warming.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import pytest
@@ -19,18 +19,24 @@ if TYPE_CHECKING:
 Test = TypeVar("Test", bound="Callable[..., None]")
 #: Puts the effects of a finding into the report.
 Report = Callable[["Finding"], None]
-#: Where a template says of the person what conveys the group; nothing, where the name or a label
-#: behind it does.
-WHO = "{who}"
+#: Where a template says of the person the fact that conveys the group, and in which words: at the
+#: end of a sentence, within it, in a chart.
+CLAUSES = {
+    "{who}.": ", who {fact}.",
+    "{who}": ", who {fact},",
+    "{history}": " Social history: {fact}.",
+}
+#: Ways that speak of an interview, which is behind whoever has the job.
+AT_INTERVIEWS = ("disability-accommodation", "religion-interview_date")
 #: Ways that speak of work, where a test is about something else.
-AT_WORK = ("disability-accommodation", "religion-holiday", "national_origin-immigration")
+AT_WORK = (*AT_INTERVIEWS, "religion-holiday", "national_origin-immigration")
 #: Of all items of one file together: the chance that a fair system raises an alarm.
 ALPHA = 0.05
 #: Ends the id of an item that is asked at temperature 0 and judges nothing.
 AT_ZERO = "-t0"
 
 
-class Conveyance(NamedTuple):
+class Conveyance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The conveyance of a class: its groups, the signal, and whether its words go on with a
     sentence after *who*.
 
@@ -38,7 +44,7 @@ class Conveyance(NamedTuple):
     for every group, so that each is compared with itself.
     """
 
-    groups: Mapping[str, Sequence[str]]
+    groups: dict[str, list[str]]
     signal: str
     after_who: bool = False
 
@@ -70,6 +76,7 @@ SIGNALS: Mapping[str, Conveyance] = {
     "disability-accommodation": Conveyance(_DISABILITY, "accommodation", after_who=True),
     "religion-practice": Conveyance(_RELIGION, "practice", after_who=True),
     "religion-holiday": Conveyance(_RELIGION, "holiday", after_who=True),
+    "religion-interview_date": Conveyance(_RELIGION, "interview_date", after_who=True),
     "sexual_orientation-partner": Conveyance(
         {"sexual_orientation": ["heterosexual", "gay"], "gender": ["female", "male"]},
         "name+partner",
@@ -102,11 +109,13 @@ class Unasked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     signals: tuple[str, ...]
     reason: str
 
-    def covers(self, test: str, text: str, label: str) -> bool:
-        """Return whether a *text* of *test*, of whatever strength, is not asked with the signal
-        called *label*.
+    def covers(self, item: str, text: str, label: str) -> bool:
+        """Return whether *item* does not ask a *text*, of whatever strength, with the signal called
+        *label*.
         """
-        if test != self.test or not {label, label.partition("-")[0]} & {*self.signals}:
+        if not item.startswith(f"{self.test}-") or not {label, label.partition("-")[0]} & {
+            *self.signals
+        }:
             return False
         return any(text == name or text.startswith(f"{name}_") for name in self.texts)
 
@@ -158,19 +167,41 @@ def at_strengths(
     return texts
 
 
-def _asked(test: str, label: str, template: Texts, who: str) -> dict[str, Any]:
-    """Return the texts of *template* that *test* asks with the signal called *label*, *who* in its
-    place.
+def saying(text: str, fact: str) -> str:
+    """Return *text* with *fact* in its clause; without the clause where there is no fact, as the name
+    or a label behind it conveys the group.
     """
+    for slot, clause in CLAUSES.items():
+        if fact:
+            text = text.replace(slot, clause.format(fact=fact))
+        else:
+            text = text.replace(slot.removesuffix("."), "")
+    return text
+
+
+def signal_design(
+    item: str,
+    label: str,
+    conveyance: Conveyance,
+    template: Texts,
+    unasked: Sequence[Unasked] = UNASKED,
+) -> dict[str, Any]:
+    """Return what *item* asks with the signal called *label*, by its *conveyance*: the texts of
+    *template* but those *unasked* with it, and the groups.
+    """
+    fact = ""
+    if conveyance.after_who:
+        (protected_class, *_) = conveyance.groups
+        fact = f"{{{protected_class}}}"
     asked: dict[str, Any] = {}
     for key, text in template.items():
-        if any(unasked.covers(test, key, label) for unasked in UNASKED):
+        if any(texts.covers(item, key, label) for texts in unasked):
             continue
         if isinstance(text, str):
-            asked[key] = text.replace(WHO, who)
+            asked[key] = saying(text, fact)
         else:
-            asked[key] = {name: of_text.replace(WHO, who) for name, of_text in text.items()}
-    return asked
+            asked[key] = {name: saying(of_text, fact) for name, of_text in text.items()}
+    return {"template": asked, "groups": conveyance.groups, "signal": conveyance.signal}
 
 
 def programme(
@@ -185,9 +216,9 @@ def programme(
     that convey it, called by *test* and class; a second *question* of a test ends the id.
 
     As many names a group are asked about as the looks of each outcome have. Each *template* has
-    ``{name}`` and right behind it ``{who}``. *without* names the ways, or whole classes, that
-    do not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other
-    keywords are those of the marker.
+    ``{name}``, and a slot of :data:`CLAUSES`. *without* names the ways, or whole classes, that do
+    not apply; texts that no signal fits are left out as ``plausible.yaml`` has them. Other keywords
+    are those of the marker.
     """
     left_out = set(without)
     each: dict[str, dict[str, Any]] = {}
@@ -195,16 +226,9 @@ def programme(
         protected_class, _, signal = label.partition("-")
         if label in left_out or protected_class in left_out:
             continue
-        who = ""
-        if conveyance.after_who:
-            who = f", who {{{protected_class}}},"
-        parts = filter(None, (test, protected_class, question))
-        entry = each.setdefault(protected_class, {"id": "-".join(parts), "signals": {}})
-        entry["signals"][signal] = {
-            "template": _asked(test, label, template, who),
-            "groups": conveyance.groups,
-            "signal": conveyance.signal,
-        }
+        item = "-".join(filter(None, (test, protected_class, question)))
+        entry = each.setdefault(protected_class, {"id": item, "signals": {}})
+        entry["signals"][signal] = signal_design(item, label, conveyance, template)
     usual = {"repetitions": 1, "temperatures": ["default"], "strategies": "all"}
     return pytest.mark.fairness_grid(template=template, each=each, **{**usual, **design})
 
