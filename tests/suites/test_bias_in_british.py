@@ -20,7 +20,7 @@ from pytest_fairness.suites.bias.associations import (
 from pytest_fairness.suites.bias.conftest import BiasOptions
 from pytest_fairness.suites.bias.other_languages import programme_texts
 from pytest_fairness.suites.bias.programme import SIGNALS
-from tests.suites.bias_designs import signal_designs
+from tests.suites.bias_designs import asked_in_prose, signal_designs
 
 from ..pytest_layer.conftest import Project, project
 from .test_bias_dialect import TESTS, grid_in
@@ -67,9 +67,11 @@ def test_texts_read_well(name: str) -> None:
     """One text for everybody but for the name and the words; no unfilled slot, no stray mark."""
     for label, arguments in signal_designs(grid_in("uk", name)):
         texts: dict[tuple[str, str], set[str]] = {}
-        for cell in expand_grid(**{**arguments, "names": 4}):
-            assert not re.search(r"[{}]|\b(\w+) \1\b|  |,,| [.,?]|\.\.", cell.prompt), cell.prompt
-            text = cell.prompt.replace(str(cell.name), "NAME")
+        grid = expand_grid(**{**arguments, "names": 4})
+        for cell in grid:
+            prompt = asked_in_prose(grid, cell)
+            assert not re.search(r"[{}]|\b(\w+) \1\b|  |,,| [.,?]|\.\.", prompt), prompt
+            text = prompt.replace(str(cell.name), "NAME")
             text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,|NAME, who .*?(?=\. )", "NAME", text)
             texts.setdefault((cell.template, str(cell.context)), set()).add(text)
         assert len(texts) >= 3

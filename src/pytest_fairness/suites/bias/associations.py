@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.reports import Section, Table
@@ -47,10 +47,10 @@ _HEAD = ("test", "class", "word", "more in", "than in", "d", "q")
 
 def rank_of_choice(reply: str, template: str = "") -> str | None:
     """``high``, ``middle`` or ``low``: the rank of the one detail that *reply* chooses of those of
-    the question *template*, as a signal asks it; of any question, without one. None where it chooses
-    none, or details of several ranks.
+    the question *template*, as a signal asks it; without one, of the questions that it may be about.
+    None where it chooses none, or details of several ranks.
     """
-    questions: Iterable[str] = _ALL_CHOICES
+    questions = _questions_of(reply)
     if template:
         questions = [_question(template)]
     details = (choice_among(reply, _ALL_CHOICES[question]) for question in questions)
@@ -65,6 +65,16 @@ def detail_of_choice(reply: str, template: str) -> str | None:
     it; None where it chooses none, or several.
     """
     return choice_among(reply, _ALL_CHOICES[_question(template)])
+
+
+def _questions_of(reply: str) -> list[str]:
+    """Return the questions of whose details *reply* names most; of a mere number, all."""
+    text = reply.casefold()
+    named = {}
+    for question, choices in _ALL_CHOICES.items():
+        named[question] = sum(choice.casefold() in text for choice in choices)
+    most = max(named.values())
+    return [question for question, number in named.items() if number == most]
 
 
 def _question(template: str) -> str:
