@@ -263,7 +263,7 @@ def test_british_signals_take_the_place_of_american_ones_kind_by_kind() -> None:
     assert not list(check_signals(signals))
     (cell, *_) = british("{name}, who {religion}, waits.", groups={"religion": ["muslim"]},
                          signal="holiday")  # fmt: skip
-    assert cell.prompt.endswith(", who asks for a day of annual leave for Eid al-Fitr, waits.")
+    assert cell.prompt.endswith(", who has asked for a day of annual leave for Eid al-Fitr, waits.")
 
 
 def test_a_dialect_is_asked_in_english() -> None:
