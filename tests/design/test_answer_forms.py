@@ -358,6 +358,7 @@ def test_strategies_ask_in_prose_but_where_they_have_a_form_of_their_own(
         ({"answer": None}, "so it needs answer="),
         ({"template": "{name} asks. Approve or deny?"}, "write {answer} where it belongs"),
         ({"answer_in_prose": ["x"]}, "give a text"),
+        ({"answer_in_prose": "Say {answer}."}, "give a text, without {answer}"),
     ],
 )
 def test_prose_without_a_place(change: dict[str, object], message: str) -> None:

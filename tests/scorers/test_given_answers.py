@@ -67,6 +67,7 @@ def test_what_was_not_asked_for_is_unread(reply: str) -> None:
         form(decision=None, no_answer=True),
         form(no_answer=True),
         "I will not judge.\nANSWER: no answer",
+        "I will not judge.\nANSWER: no_answer",
     ],
 )
 def test_declining(reply: str) -> None:

@@ -363,8 +363,8 @@ def _form(
     """Return the form of *answer*, for which *prose* asks where neither form nor line does. Raises
     UsageError where that has no place in a text.
     """
-    if not isinstance(prose, str):
-        raise UsageError(f"answer_in_prose={prose!r:.60}: give a text")
+    if not isinstance(prose, str) or ANSWER_PLACE in prose:
+        raise UsageError(f"answer_in_prose={prose!r:.60}: give a text, without {ANSWER_PLACE}")
     if prose and answer is None:
         raise UsageError(
             "answer_in_prose= stands where no form is asked for, so it needs answer=, for example "

@@ -80,7 +80,7 @@ def given_value(reply: str, key: str | None) -> GivenValue | None:
     line = last_line(settled)
     if line is None:
         return None
-    return GivenValue(line, declined=line.casefold() in DECLINING, form=False)
+    return GivenValue(line, declined=_declines(line), form=False)
 
 
 def read_form(reply: str, key: str | None) -> Mapping[str, Any] | None:
@@ -122,9 +122,14 @@ def answer_line(reply: str) -> str | None:
     what marks it; None without such a line, or where that declines to answer.
     """
     line = last_line(_settled(reply))
-    if not line or line.casefold() in DECLINING:
+    if not line or _declines(line):
         return None
     return line
+
+
+def _declines(line: str) -> bool:
+    """Return whether an answer *line* says that there is no answer, as a form spells it or not."""
+    return line.casefold().replace("_", " ") in DECLINING
 
 
 def _settled(reply: str) -> str:
