@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.sessions import run_pytest, worker_python
 
@@ -20,6 +21,10 @@ from tests.support.sessions import run_pytest, worker_python
 # plugin anew, which takes longer than what they test.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A busy machine is no failure: it draws examples slowly.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Thousands of tests live to the end: to look through them for garbage as often as Python does by
 # itself is a third of what it takes to collect them. See pytest_collection_finish.

@@ -143,7 +143,10 @@ _plain = st.recursive(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(_plain)
 def test_plain_data_survives_a_round_trip(data: object) -> None:
     """Whatever PyYAML writes as plain quoted data is read back unchanged."""

@@ -241,7 +241,9 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_f40_any_text_survives_every_sink(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]

@@ -139,7 +139,9 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
 
 
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.text(st.characters(), min_size=1, max_size=80))
 def test_any_text_leaves_the_page_well_formed(tmp_path, text):

@@ -56,7 +56,9 @@ def texts_of(directory: Path) -> list[str]:
 
 
 @settings(
-    max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(st.lists(ANY_TEXT, min_size=1, max_size=5))
 def test_any_text_comes_back_exactly(root: Path, texts: list[str]) -> None:
@@ -361,7 +363,9 @@ def test_damage_is_named(root: Path, damage: str) -> None:
 
 
 @settings(
-    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=30,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(st.data())
 def test_no_changed_byte_goes_unnoticed(root: Path, data: st.DataObject) -> None:

@@ -113,7 +113,9 @@ def test_a_cap_is_an_amount(store: RunStore) -> None:
 
 
 @settings(
-    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=8,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(cap=st.floats(0.0, 0.03), seed=st.integers(0, 1000), limit=st.integers(1, 200))
 def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int) -> None:

@@ -180,7 +180,9 @@ def test_a_page_of_hostile_text_is_inert(tmp_path, whole):
 
 
 @settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.text(st.characters(), min_size=1, max_size=60))
 def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, whole, name):

@@ -172,7 +172,7 @@ class TestTheWholeSuite:
                 f"be {line['criteria']}. Answer with a JSON object: "
             )
             assert choice["prompt"].endswith(
-                f'"choice", one of "Candidate A", "Candidate B", or null if you decline.\n\n{left}'
+                f'"choice", one of "Candidate A", "Candidate B", or null if you decline to answer.\n\n{left}'
             )
             assert choice["system"].startswith("You are a professional candidate evaluator")
             assert json.loads(line["response"])["choice"] in ("Candidate A", "Candidate B")
