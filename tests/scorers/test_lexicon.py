@@ -90,6 +90,15 @@ def test_short_forms_are_read_in_full() -> None:
     ]
 
 
+def test_a_short_form_is_read_in_full_whatever_its_choices_join(tmp_path: Path) -> None:
+    """A text has "can not" where it says "cannot", and so has the phrase."""
+    assert forms_of("we can[not|] hire") == ("we can not hire", "we can hire")
+    terms = 'refusal: {match: ["we can[not|] lodge"], severity: high, suggestion: s, source: t}\n'
+    lexicon = project(tmp_path, "age", terms)
+    for text in ("We cannot lodge you.", "We can't lodge you.", "We can lodge you."):
+        assert [warning.term for warning in lexicon.warnings(text)] == ["refusal"], text
+
+
 def test_pronouns_are_judged_against_the_persons_own() -> None:
     text = "He showed strong leadership."
     assert found(text) == [("gender", "low", "He")]

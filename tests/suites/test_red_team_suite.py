@@ -221,6 +221,46 @@ def test_what_is_found_missed_and_a_false_alarm() -> None:
     assert len(detection.readings) == len(cases) * len(MUTATIONS)
 
 
+def shares(readings: list[CaseReading]) -> str:
+    """Return how many of *readings* are found, and of those of even and of odd number, as
+    docs/red_team.md has it.
+    """
+    halves: dict[str, list[CaseReading]] = {"all": readings, "even": [], "odd": []}
+    for one in readings:
+        source, number = one.case.id.rsplit("-", 1)
+        if not source.startswith("document"):
+            halves["odd" if int(number) % 2 else "even"].append(one)
+    return " | ".join(
+        f"{sum(one.detected for one in half)} of {len(half)}" for half in halves.values()
+    )
+
+
+def counted_rows(detection: Detection) -> list[str]:
+    """Return the rows of the tables that docs/red_team.md has of the shipped lexicon."""
+    rows = []
+    for vector in (*detection.vectors, ""):
+        readings = detection.of(vector=vector)
+        name = vector.replace("_", " ") or "**all**"
+        rows.append(f"| {name} | {shares(readings)} | {len(alarms(readings))} |")
+    for mutation, (rule, *_) in MUTATIONS.items():
+        readings, clean = detection.of(mutation=mutation), detection.clean(mutation)
+        name = mutation.replace("_", " ")
+        wrong = f"{len(alarms(clean))} of {len(clean)}"
+        rows.append(f"| {name} | {rule} | {shares(readings)} | {wrong} |")
+    for category in CATEGORIES:
+        readings = detection.of(category=category)
+        right = sum(category not in one.missed for one in readings)
+        rows.append(f"| `{category}` | {right} of {len(readings)} |")
+    return rows
+
+
+def test_the_page_has_what_is_counted(shipped: tuple[RedTeamCase, ...]) -> None:
+    page = Path(__file__).parents[2] / "docs" / "red_team.md"
+    printed = set(page.read_text(encoding="utf-8").splitlines())
+    rows = counted_rows(detect(shipped_lexicon(), shipped))
+    assert [row for row in rows if row not in printed] == []
+
+
 def reading(
     number: int,
     *,

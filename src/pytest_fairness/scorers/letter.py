@@ -158,7 +158,7 @@ def letter_scorers(lexicon: Lexicon | None = None) -> tuple[Scorer, ...]:
                 columns=("gender",),
                 masks_names=True,
                 reads_english=True,
-                version="3",
+                version="4",
                 **fields,
             )
         )
