@@ -85,8 +85,9 @@ def _question(template: str) -> str:
     question = template.rpartition("-")[2]
     if question not in _ALL_CHOICES:
         raise UsageError(
-            f"template {template!r}: no details of a question {question!r} are listed. Give the text "
-            f"the id of one of {', '.join(_ALL_CHOICES)}, or judge it by a scorer of your own"
+            f"template {template!r}: no details of a question {question!r} are listed. "
+            f"Give the text the id of one of {', '.join(_ALL_CHOICES)}, or judge it by a scorer "
+            "of your own"
         )
     return question
 
