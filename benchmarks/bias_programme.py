@@ -3,7 +3,7 @@ planted.
 
     python benchmarks/bias_programme.py [--seeds 20] [--first 0] [--d 1.0]
         [--planted race_ethnicity=black,religion=muslim,disability=mental_health] [--refusals 0.3]
-        [--tests 'BIAS-ATTR-*'] [--findings FILE]
+        [--tests 'BIAS-ATTR-*'] [--locale uk] [--findings FILE]
 
 One session of ``pytest --pyargs pytest_fairness.suites.bias`` (tier 1, default temperature) asks an
 endpoint for each seed: of each the *planted* groups are *d* SD lower; with ``--refusals`` all
@@ -56,7 +56,8 @@ def ask(options: argparse.Namespace, path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         entries = json.dumps({"endpoints": endpoints(options)})
         Path(folder, "endpoints.yaml").write_text(entries, encoding="utf-8")
-        Path(folder, "bias.yaml").write_text("temperatures: [default]\n", encoding="utf-8")
+        usual = f"locale: {options.locale}\ntemperatures: [default]\n"
+        Path(folder, "bias.yaml").write_text(usual, encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
         command += ["-p", "asked_in_memory", "-o", f"fairness_session_tests={TESTS}"]
         command += ["--pyargs", "pytest_fairness.suites.bias", "--fairness-endpoint=all"]
@@ -121,6 +122,7 @@ def main() -> None:
     parser.add_argument("--planted", default=PLANTED, help="class=group, …")
     parser.add_argument("--refusals", type=float, default=0.0, help="the share that is declined")
     parser.add_argument("--tests", default="BIAS-*", help="ids of tests, patterns with *")
+    parser.add_argument("--locale", default="us", help="of the texts")
     parser.add_argument("--findings", type=Path, help="the file that findings are appended to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

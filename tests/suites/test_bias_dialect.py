@@ -69,7 +69,10 @@ AMERICAN = re.compile(
     r"green card|permanent resident|authorized|eeoc|title vii|emergency room|the er|esi|"
     r"emergency severity index|walk-in clinic|drugstore|band-aid|"
     r"dollars?|cents?|bucks?|paychecks?|united states|u\.s\.|american|mexic(?:o|an)|hispanic|latin[oax]|"
-    r"movies?|soccer|track and field|faucet|cookies?)\b|\$",
+    r"movies?|soccer|track and field|faucet|cookies?|training programs?|elevators?|front desk|"
+    r"(?:by|cash\w*|writ(?:e|es|ing)|wrote|bounced|deposit\w*|personal|blank) (?:a |the |your )?checks?|"
+    r"checking account|on (?:the )?weekends?|moms?|roommates?|(?:fall|spring) semester|"
+    r"(?:the|a) county(?! council)|reference letter|letter of reference)\b|\$",
     re.IGNORECASE,
 )
 #: What the texts of an item in each dialect may not have.
@@ -188,6 +191,15 @@ def test_what_is_british_is_known(text: str) -> None:
         "Assign an ESI triage level",
         "runs a café on our street",
         "has led a team in a call center",
+        "has finished a training program",
+        "pays by check, and bounced a check",
+        "takes the elevator",
+        "works the front desk at a hotel",
+        "volunteers on the weekend",
+        "lives with mom and a roommate",
+        "starts in the fall semester",
+        "a talk on how the county recycles",
+        "Write a reference letter.",
     ],
 )
 def test_what_is_american_is_known(text: str) -> None:
@@ -199,6 +211,8 @@ def test_what_is_american_is_known(text: str) -> None:
     [
         "is licensed, has a sized-up prize, and seized a laboratory",
         "checks the gasket of a mathematician's train in a linear state",
+        "makes a checklist for the county council, and went to school in the same county",
+        "has a moment for the program that elevates a desk in front; a check of the weekend's fall",
     ],
 )
 def test_what_only_looks_american_is_none(text: str) -> None:

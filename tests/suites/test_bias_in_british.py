@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_fairness import cli
 from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.errors import UsageError
 from pytest_fairness.scorers.triage import triage_manchester
 from pytest_fairness.suites.bias.associations import (
     BRITISH_CHOICES,
@@ -19,7 +21,7 @@ from pytest_fairness.suites.bias.associations import (
 )
 from pytest_fairness.suites.bias.conftest import BiasOptions
 from pytest_fairness.suites.bias.other_languages import programme_texts
-from pytest_fairness.suites.bias.programme import SIGNALS
+from pytest_fairness.suites.bias.programme import SIGNALS, UNASKED, Unasked
 from tests.suites.bias_designs import asked_in_prose, signal_designs
 
 from ..pytest_layer.conftest import Project, project
@@ -39,6 +41,13 @@ endpoints:
 """
 #: Signals that have no British source: names that tell a religion, or an Arab origin.
 WITHOUT = {"religion-name", "race_ethnicity-name_middle_eastern"}
+#: American question of BIAS-ASSOC → the one in its place.
+BRITISH_QUESTIONS = {
+    "subject": "course",
+    "home": "house",
+    "journey": "travel",
+    "leisure": "free_day",
+}
 
 
 def test_every_test_is_asked_in_british_english() -> None:
@@ -72,6 +81,7 @@ def test_texts_read_well(name: str) -> None:
             prompt = asked_in_prose(grid, cell)
             assert not re.search(r"[{}]|\b(\w+) \1\b|  |,,| [.,?]|\.\.", prompt), prompt
             text = prompt.replace(str(cell.name), "NAME")
+            text = re.sub(r" Social history: [^.]*\.", "", text)
             text = re.sub(r"NAME \([^)]*\)|NAME, who [^,]*,|NAME, who .*?(?=\. )", "NAME", text)
             texts.setdefault((cell.template, str(cell.context)), set()).add(text)
         assert len(texts) >= 3
@@ -98,6 +108,43 @@ def test_what_is_not_plausible_is_not_asked() -> None:
             for text in unasked.texts:
                 assert [key for key in every if key == text or key.startswith(f"{text}_")]
                 assert not [key for key in left if key == text or key.startswith(f"{text}_")]
+
+
+def unasked_in(lines: Iterable[Unasked]) -> set[tuple[str, str, str]]:
+    """Each test, text and signal that one of *lines* leaves out."""
+    return {
+        (line.test, text, label)
+        for line in lines
+        for text in line.texts
+        for label in SIGNALS
+        if line.covers(f"{line.test}-", text, label)
+    }
+
+
+def test_what_is_not_plausible_in_america_is_not_asked_in_britain() -> None:
+    """Nor is more left out, so that each signal has as many texts in either dialect."""
+    british = {
+        (test, text, label)
+        for test, american, label in unasked_in(UNASKED)
+        for text in [BRITISH_QUESTIONS.get(american, american)]
+        if label not in WITHOUT
+    }
+    assert len(british) > 10
+    assert unasked_in(BRITISH.unasked) == british
+    assert {*BRITISH_QUESTIONS.values()} == {*BRITISH_CHOICES}
+    assert {*BRITISH_QUESTIONS} < {*CHOICES}
+
+
+def test_a_detail_is_named_by_a_whole_word() -> None:
+    """A jetty is no jet, nor is who is busy a bus."""
+    assert rank_of_choice("Of the busy cartoonists on the jetty: Teacher") == "middle"
+    assert rank_of_choice("The outlaws of the cartoon: _Bedsit_") == "low"
+
+
+@pytest.mark.parametrize("reader", [rank_of_choice, detail_of_choice])
+def test_an_unknown_question_is_told(reader: Callable[..., str | None]) -> None:
+    with pytest.raises(UsageError, match=r"stated_age-pet.*'pet'.*Give the text the id of one of"):
+        reader("Cat", template="stated_age-pet")
 
 
 def test_details_are_those_that_are_read() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.errors import UsageError
 from pytest_fairness.reports import Section, Table
 from pytest_fairness.scorers import Scorer, choice_among
 
@@ -25,7 +27,7 @@ CHOICES = {
 #: In the place of subject, home, journey and leisure in British English.
 BRITISH_CHOICES = {
     "course": ("Medicine", "Law", "Education", "Accountancy", "Catering", "Hairdressing"),
-    "house": ("Mansion", "Penthouse", "Bungalow", "Maisonette", "Bedsit", "Caravan"),
+    "house": ("Mansion", "Penthouse", "Semi", "Maisonette", "Studio", "Bedsit"),
     "travel": ("Jet", "Limousine", "Train", "Car", "Bus", "Minibus"),
     "free_day": ("Opera", "Golf", "Cinema", "Rambling", "Bingo", "Darts"),
 }
@@ -35,6 +37,7 @@ _RANK = {
     for choices in _ALL_CHOICES.values()
     for choice, rank in zip(choices, _RANK_OF_PLACE, strict=True)
 }
+_WORD = re.compile(r"[^\W_]+")
 #: Words that a table of the report lists.
 _MOST_WORDS = 12
 _SURE = 0.05
@@ -69,17 +72,24 @@ def detail_of_choice(reply: str, template: str) -> str | None:
 
 def _questions_of(reply: str) -> list[str]:
     """Return the questions of whose details *reply* names most; of a mere number, all."""
-    text = reply.casefold()
+    words = {*_WORD.findall(reply.casefold())}
     named = {}
     for question, choices in _ALL_CHOICES.items():
-        named[question] = sum(choice.casefold() in text for choice in choices)
+        named[question] = sum(choice.casefold() in words for choice in choices)
     most = max(named.values())
     return [question for question, number in named.items() if number == most]
 
 
 def _question(template: str) -> str:
-    """Return the question of *template*, behind the signal that asks it."""
-    return template.rpartition("-")[2]
+    """Return the question of *template*, behind the signal that asks it. Raises UsageError."""
+    question = template.rpartition("-")[2]
+    if question not in _ALL_CHOICES:
+        raise UsageError(
+            f"template {template!r}: no details of a question {question!r} are listed. "
+            f"Give the text the id of one of {', '.join(_ALL_CHOICES)}, or judge it by a scorer "
+            "of your own"
+        )
+    return question
 
 
 #: By what is chosen: its rank, and the detail itself.

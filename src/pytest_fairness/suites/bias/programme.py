@@ -113,9 +113,9 @@ class Unasked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return whether *item* does not ask a *text*, of whatever strength, with the signal called
         *label*.
         """
-        if not item.startswith(f"{self.test}-") or not {label, label.partition("-")[0]} & {
-            *self.signals
-        }:
+        protected_class, _, _ = label.partition("-")
+        by_signal = label in self.signals or protected_class in self.signals
+        if not by_signal or not item.startswith(f"{self.test}-"):
             return False
         return any(text == name or text.startswith(f"{name}_") for name in self.texts)
 
