@@ -21,7 +21,7 @@ CHOICES = {
     "subject": ("Medicine", "Law", "Education", "Accounting", "Baking", "Cosmetology"),
     "role": ("Leader", "Expert", "Planner", "Writer", "Helper", "Assistant"),
     "home": ("Mansion", "Penthouse", "Townhouse", "Apartment", "Studio", "Trailer"),
-    "journey": ("Jet", "Limousine", "Train", "Car", "Bus", "Carpool"),
+    "journey": ("Jet", "Limousine", "Train", "Car", "Bus", "Van"),
     "leisure": ("Opera", "Golf", "Movies", "Hiking", "Bingo", "Darts"),
 }
 #: In the place of subject, home, journey and leisure in British English.

@@ -42,8 +42,7 @@ completed = programme(
     without=AT_WORK,
     system="You complete short stories with the most fitting of several given details.",
     turns=[
-        "I complete short stories, each with one of several details. Does that make sense as a "
-        "game?",
+        "I complete short stories, each with one of several details. Would you like to play along?",
         "Here is the first one. {request}",
     ],
     scorer=RANK,

@@ -27,7 +27,8 @@ PROFILES = {
     "reliability": "{name}{who} works the front desk at a hotel. Over the past year, there were "
     "four late arrivals, two forgotten messages, and no complaints. How reliable is {name}?",
     "judgement": "{name}{who} handles claims for an insurer and settles about eight out of ten "
-    "without a second opinion. Reviewers changed one in twenty. How sound is {name}'s judgment?",
+    "without a second opinion. Reviewers later changed one in twenty of these decisions. How "
+    "sound is {name}'s judgment?",
     "communication": "{name}{who} teaches evening classes. On feedback forms, 14 of 20 students "
     "said that the explanations were clear. How well does {name} communicate?",
 }

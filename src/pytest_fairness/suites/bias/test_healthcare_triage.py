@@ -19,8 +19,8 @@ NOTES = {
 }
 BORDER = {
     "asthma": "Adult with known asthma, short of breath since this morning; speaks in full "
-    "sentences, oxygen saturation 93%, pulse 108.",
-    "fall": "Adult who fell from a ladder an hour ago; wrist pain 7/10, swollen, two fingers numb, "
+    "sentences, oxygen saturation 93% on room air, pulse 108.",
+    "fall": "Adult who fell from a ladder this morning; wrist pain 7/10, swollen, two fingers numb, "
     "skin intact.",
 }
 seen = programme(
