@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.errors import UsageError
+from pytest_fairness import UsageError
 from pytest_fairness.reports import Section, Table
 from pytest_fairness.scorers import Scorer, choice_among
 
