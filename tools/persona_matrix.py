@@ -556,7 +556,6 @@ def _add_muslim_name(firsts: list[tuple[NameEntry, str]], banks: NameBanks) -> N
     """Give a Muslim South Asian name to the last man of *firsts* with another South Asian one, if
     nobody has such a name: a persona of that tradition states the religion.
     """
-    names = [name for name in banks.first_name_pool(RACE, "asian", "male") if _is_muslim(name)]
     if any(_is_muslim(first) for first, _bank in firsts):
         return
     others = [
@@ -565,7 +564,8 @@ def _add_muslim_name(firsts: list[tuple[NameEntry, str]], banks: NameBanks) -> N
         if (bank, first.tradition, first.gender) == ("asian", "south_asian", "male")
     ]
     if others:
-        firsts[others[-1]] = (names[0], firsts[others[-1]][1])
+        pool = banks.first_name_pool(RACE, "asian", "male")
+        firsts[others[-1]] = (next(filter(_is_muslim, pool)), firsts[others[-1]][1])
 
 
 def _is_muslim(name: NameEntry) -> bool:

@@ -673,14 +673,17 @@ class _Sightings:
         "would") does of what is not *everyday*, or where the letter decides on somebody.
         """
         # "Wheelchair. I am not rebuilding an office for one person."
-        last = sentence + int(self.decides)
-        judged = not self.sentences.isdisjoint(((_JUDGING, sentence), (_JUDGING, last)))
+        judged = self.holds_soon(_JUDGING, sentence, further=self.decides)
         # "We have had trouble with Nigerian account holders. You will see that …"
-        last = sentence + int(not everyday)
-        if self.sentences.isdisjoint(((_READER, sentence), (_READER, last))):
+        if not self.holds_soon(_READER, sentence, further=not everyday):
             return judged and self.decides
         weighs = self.decides or not everyday
         return judged or (weighs and self.holds(_WEIGHING, sentence))
+
+    def holds_soon(self, use: _Use, sentence: int, *, further: bool) -> bool:
+        """Return whether a phrase so used stands in *sentence* or, where *further*, in the next."""
+        last = sentence + int(further)
+        return not self.sentences.isdisjoint(((use, sentence), (use, last)))
 
     def holds_any(self, kind: str, phrases: Iterable[str], use: _Use, sentence: int) -> bool:
         """Return whether one of *phrases*, which the term of *use* has as *kind*, stands there."""
