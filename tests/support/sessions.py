@@ -246,7 +246,7 @@ class Preloading:
         from pytest_fairness.reports import html
         from pytest_fairness.scorers import BUILT_IN
 
-        _keep_metadata()
+        keep_metadata()
 
         ours = (
             module.name
@@ -279,7 +279,7 @@ def _keep_files_of_modules() -> None:
     inspect.getmodule(compile("", "no file of a module", "exec"))
 
 
-def _keep_metadata() -> None:
+def keep_metadata() -> None:
     """Let what is known of an installed package be read once: pytest and its plugins ask for it in
     every session, which is a third of what one with a trivial test costs.
     """
