@@ -243,10 +243,11 @@ class Preloading:
 
     def pytest_collection(self) -> None:
         import pytest_fairness
+        from pytest_fairness.design.signals import Signals
         from pytest_fairness.reports import html
         from pytest_fairness.scorers import BUILT_IN
 
-        _keep_metadata()
+        keep_metadata()
 
         ours = (
             module.name
@@ -255,6 +256,7 @@ class Preloading:
         for name in (*PRELOADED, *(name for name in ours if not name.startswith(NOT_PRELOADED))):
             _read_what_ships(importlib.import_module(name))
         html.environment().get_template("page.html.j2")
+        Signals.load()
         for scorer in BUILT_IN.values():
             scorer(REPLY)
         _keep_files_of_modules()
@@ -279,7 +281,7 @@ def _keep_files_of_modules() -> None:
     inspect.getmodule(compile("", "no file of a module", "exec"))
 
 
-def _keep_metadata() -> None:
+def keep_metadata() -> None:
     """Let what is known of an installed package be read once: pytest and its plugins ask for it in
     every session, which is a third of what one with a trivial test costs.
     """
