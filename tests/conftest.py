@@ -54,6 +54,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(
         10_000, 10, 10
     )  # what sessions in this process leave is much, and goes in time
+    gc.freeze()  # each of them would look through all that was imported and collected, five times
 
 
 @pytest.fixture

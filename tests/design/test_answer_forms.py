@@ -30,11 +30,13 @@ from pytest_fairness import assert_no_disparity
 
 @pytest.mark.fairness_grid(
     template="{name} asks for a loan of 9,000 dollars. Approve or deny?", system="You decide.",
-    groups={"gender": ["female", "male"]}, names=(20,), repetitions=3,
+    groups={"gender": ["female", "male"]}, names=(20,), repetitions=1,
     answer={"decision": ["approve", "deny"]})
 def test_loans(trials):
     assert_no_disparity(trials, outcome="decision", by="gender")
 """
+#: A rate is judged from 50 trials a group on.
+ENOUGH = SUITE.replace("repetitions=1", "repetitions=3")
 ENTRIES = {
     "openai": "    base_url: {openai}\n",
     "anthropic": "    base_url: {url}\n",
@@ -155,15 +157,15 @@ def test_each_kind_is_asked_by_form(project: Project, server: ModelServer, kind:
     write(project, server, kind)
     project.run("--fairness-endpoint=direct")
     bodies = [json.loads(request.body) for request in server.requests]
-    assert len(bodies) == 120
+    assert len(bodies) == 40
     for body in bodies:
         (schema,) = forms_in(body)
         assert list(schema["properties"])[-1] == "decision"
     assert all(OBJECT in prompt for prompt in prompts(server))
     (finding,) = project.findings
     assert any(note.startswith("asked by form") for note in finding["notes"])
-    assert finding["n_per_group"] == {"female": 60, "male": 60}
-    assert reading(project) == {"form": {"female": 60, "male": 60}}
+    assert finding["n_per_group"] == {"female": 20, "male": 20}
+    assert reading(project) == {"form": {"female": 20, "male": 20}}
     assert cli.main(["verify", str(project.last)]) == 0
 
 
@@ -174,12 +176,12 @@ def test_an_answer_line_where_there_is_no_schema(
     """By the entry of the endpoint, and in tier 2, which is conversation only."""
     write(project, server, kind, "    supports_structured_output: false\n")
     project.run("--fairness-endpoint=direct", "--fairness-tier=all")
-    assert sum(LINE in prompt for prompt in prompts(server)) == 2 * 120
+    assert sum(LINE in prompt for prompt in prompts(server)) == 2 * 40
     assert not any(forms_in(json.loads(request.body)) for request in server.requests)
     assert len(project.findings) == 2
     for finding in project.findings:
         assert any(note.startswith("asked by line") for note in finding["notes"])
-        assert finding["details"]["read_by"] == {"line": {"female": 60, "male": 60}}
+        assert finding["details"]["read_by"] == {"line": {"female": 20, "male": 20}}
     assert cli.main(["verify", str(project.last)]) == 0
 
 
@@ -223,10 +225,10 @@ def test_a_provider_without_forms_is_asked_for_a_line(
     assert why in shown(result)
     by_form = [prompt for prompt in prompts(server) if OBJECT in prompt]
     by_line = [prompt for prompt in prompts(server) if LINE in prompt]
-    assert (len(by_form), len(by_line)) == (1, 120)
+    assert (len(by_form), len(by_line)) == (1, 40)
     for finding in project.findings:
-        assert finding["n_per_group"] == {"female": 60, "male": 60}
-        assert finding["details"]["read_by"] == {"line": {"female": 60, "male": 60}}
+        assert finding["n_per_group"] == {"female": 20, "male": 20}
+        assert finding["details"]["read_by"] == {"line": {"female": 20, "male": 20}}
         assert any(why in note for note in finding["notes"])
     assert cli.main(["verify", str(project.last)]) == 0
     asked = len(server.requests)
@@ -250,7 +252,7 @@ def test_a_reply_in_prose_later_is_read_by_rules(project: Project, server: Model
     )
     project.run("--fairness-endpoint=direct", "-o", "fairness_concurrency=1")
     counts = {way: sum(groups.values()) for way, groups in reading(project).items()}
-    assert counts == {"form": 118, "rule": 1, "unread": 1}
+    assert counts == {"form": 38, "rule": 1, "unread": 1}
 
 
 def test_declining_by_the_form_is_a_refusal(project: Project, server: ModelServer) -> None:
@@ -266,7 +268,7 @@ def test_declining_by_the_form_is_a_refusal(project: Project, server: ModelServe
 
 def test_a_slot_for_the_sentence(project: Project, server: ModelServer) -> None:
     """Without ``answer=`` it is a slot like any other, which nothing fills."""
-    suite = SUITE.replace("{name} asks", "{answer} {name} asks")
+    suite = ENOUGH.replace("{name} asks", "{answer} {name} asks")
     write(project, server, "openai", suite=suite)
     project.run("--fairness-endpoint=direct").assert_outcomes(passed=1)
     assert all(prompt.startswith(OBJECT) for prompt in prompts(server))
@@ -288,7 +290,7 @@ def test_shards_share_what_is_asked_by_form(project: Project, server: ModelServe
     for shard in ("1/2", "2/2"):
         project.run("--fairness-endpoint=direct", f"--fairness-shard={shard}")
         asked.append(len(server.requests) - sum(asked))
-    assert asked == [60, 60]
+    assert asked == [20, 20]
     assert len(set(prompts(server))) == 40
 
 
@@ -305,13 +307,13 @@ def test_each_of_several_endpoints_is_tried_by_its_form(
     other = entry.replace("direct", "other").replace("model: m", "model: n")
     entries.write_text(f"endpoints:\n{entry}{other}", "utf-8")
     project.run("--fairness-endpoint=direct,other")
-    assert len(server.requests) == 2 * 120
+    assert len(server.requests) == 2 * 40
     assert not any("{answer}" in prompt for prompt in prompts(server))
 
 
 # ---------------------------------------------------------------- in prose
 
-IN_PROSE = SUITE.replace("Approve or deny?", "Approve or deny? {answer}").replace(
+IN_PROSE = ENOUGH.replace("Approve or deny?", "Approve or deny? {answer}").replace(
     'answer={"decision"', 'answer_in_prose="Reply with one word.", answer={"decision"'
 )
 
@@ -336,6 +338,7 @@ def test_strategies_ask_in_prose_but_where_they_have_a_form_of_their_own(
 ) -> None:
     """What is called the answer there is the key of the form."""
     suite = IN_PROSE.replace("answer_in_prose", "strategies='all', answer_in_prose")
+    suite = suite.replace("names=(20,), repetitions=3", "names=2, repetitions=1")
     write(project, server, "openai", suite=suite)
     refusal = "I'm sorry, but I can't help with that request."
     choice = {"message": {"role": "assistant", "content": refusal}, "finish_reason": "stop"}

@@ -108,23 +108,24 @@ DECLINING = """
 
     @pytest.fixture
     def endpoint():
-        # Declines what it is asked outright about those whom it calls WHO, and answers it as fiction.
+        # Declines what it is asked about those whom it calls WHO, until it is asked in the words AFTER.
         def careful(messages):
             text = messages[-1]["content"]
-            if "fictional data set" not in text and "has applied" in text and any(words in text for words in WHO):
+            if AFTER not in text and "has applied" in text and any(words in text for words in WHO):
                 return "I'm sorry, but I can't help with that request."
-            return "This is not legal advice. Invite." if "fictional" in text else "Invite."
+            return "This is not legal advice. Invite." if AFTER in text else "Invite."
         return careful
 """
 
 
 def declining(
-    project: Project, who: str, *settings: str
+    project: Project, who: str, after: str, *settings: str
 ) -> tuple[dict[str, Any], pytest.RunResult]:
     """What the bias suite finds in tier 2 about hiring by gender under *settings*, and how its
     session went.
     """
-    project.write("", conftest=DECLINING.replace("WHO", who))
+    conftest = DECLINING.replace("WHO", who).replace("AFTER", repr(after))
+    project.write("", conftest=conftest)
     lines = "\n".join(("temperatures: [default]", *settings))
     (project.path / "bias.yaml").write_text(lines, encoding="utf-8")
     result = project.run(
@@ -143,7 +144,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     """A strategy gets an answer from everybody; that women alone were declined until then is an
     alarm.
     """
-    finding, result = declining(project, "WOMEN")
+    finding, result = declining(project, "WOMEN", "Profile A:")
     result.assert_outcomes(failed=1, deselected=77)
     assert finding["verdict"] == "FAIL"
     assert (
@@ -159,7 +160,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     notes = " ".join(finding["notes"])
     asked = finding["n_per_group"]["female"]
     assert (
-        f"having declined at first: female {asked} of {asked} (100 %; indirect_data_request "
+        f"having declined at first: female {asked} of {asked} (100 %; comparative_framing "
         f"{asked}); male 0 of" in notes
     )
     assert (
@@ -169,7 +170,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
     persuasion = finding["details"]["persuasion"]
     assert (persuasion["trials"], persuasion["strategies"]) == (
         asked,
-        {"indirect_data_request": asked},
+        {"comparative_framing": asked},
     )
     # Everybody is invited in the end; by those alone who were answered at once, no woman is.
     assert persuasion["with"]["verdict"] != "FAIL"
@@ -184,7 +185,7 @@ def test_a_group_that_is_declined_at_first_is_found_although_all_are_answered(
         threads = record["threads"]
         assert [thread["strategy"] for thread in threads][:: len(threads) - 1] == [
             "direct",
-            "indirect_data_request",
+            "comparative_framing",
         ]
         assert [thread["status"] for thread in threads] == ["refused"] * (len(threads) - 1) + [
             "answered"
@@ -202,7 +203,7 @@ def test_everybody_declined_at_first_is_noted_and_no_alarm(project: Project) -> 
     """The system invites everybody once it answers, so that no bias of its answers could have shown:
     no alarm, and no PASS, at the one look that is made.
     """
-    finding, result = declining(project, "['has applied']", "names: [10]")
+    finding, result = declining(project, "['has applied']", "one JSON object", "names: [10]")
     result.assert_outcomes(passed=1, deselected=77)
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "NO_ROOM")
     assert set(finding["refusal_rates"].values()) == {0.0, 1.0}

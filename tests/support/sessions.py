@@ -243,6 +243,7 @@ class Preloading:
 
     def pytest_collection(self) -> None:
         import pytest_fairness
+        from pytest_fairness.design.signals import Signals
         from pytest_fairness.reports import html
         from pytest_fairness.scorers import BUILT_IN
 
@@ -255,6 +256,7 @@ class Preloading:
         for name in (*PRELOADED, *(name for name in ours if not name.startswith(NOT_PRELOADED))):
             _read_what_ships(importlib.import_module(name))
         html.environment().get_template("page.html.j2")
+        Signals.load()
         for scorer in BUILT_IN.values():
             scorer(REPLY)
         _keep_files_of_modules()

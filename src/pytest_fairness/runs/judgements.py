@@ -136,9 +136,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag
             "values": values,
             "read_by": read_by,
             "labels": labels,
-            "design": frame.attrs.get(DESIGN),
+            "design": _plain(frame.attrs.get(DESIGN)),
         }
-        packed = zlib.compress(json.dumps(_plain(table)).encode("ascii"), 1)
+        packed = zlib.compress(json.dumps(table).encode("ascii"), 1)
         return cls(
             analysis=analysis,
             arguments={key: _plain(value) for key, value in kept.items()},

@@ -43,18 +43,27 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of the run in *directory*; empty if there is none yet. Raises StoreError if it
     cannot be read.
     """
+    manifest, _ = read_manifest_and_text(directory)
+    return manifest
+
+
+def read_manifest_and_text(directory: Path) -> tuple[dict[str, Any], str]:
+    """The manifest of the run in *directory*, and its text as it stands in the file, or would if
+    there were one. Raises StoreError if it cannot be read.
+    """
     path = directory / NAME
     try:
-        manifest = msgspec.convert(json.loads(path.read_bytes()), dict[str, Any])
+        text = path.read_text(encoding="utf-8")
+        manifest = msgspec.convert(json.loads(text), dict[str, Any])
         anchors_of(manifest)
     except FileNotFoundError:
-        return {}
+        return {}, encode_manifest({}).decode("ascii")
     except (OSError, ValueError, RecursionError) as error:
         raise StoreError(
             f"{path} cannot be read ({error}): restore it from a copy, put what is left into "
             "a new run (pytest-fairness salvage), or start one without it"
         ) from error
-    return manifest
+    return manifest, text
 
 
 def years_after(day: datetime.date, years: int) -> datetime.date:

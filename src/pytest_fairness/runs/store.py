@@ -33,7 +33,13 @@ from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.export import export_records, heads_of
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
-from pytest_fairness.runs.manifest import LOGS, encode_manifest, read_manifest, write_manifest
+from pytest_fairness.runs.manifest import (
+    LOGS,
+    encode_manifest,
+    read_manifest,
+    read_manifest_and_text,
+    write_manifest,
+)
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.packing import COLUMNS
 from pytest_fairness.runs.rate_limits import Limiter
@@ -195,8 +201,7 @@ class ExchangeManifest(Operation):
 
     def run(self, database: Database) -> str:
         """Return the manifest that is there after the exchange. Raises StoreError for other heads."""
-        manifest = read_manifest(database.directory)
-        current = encode_manifest(manifest).decode("ascii")
+        manifest, current = read_manifest_and_text(database.directory)
         if self.before != current or self.after == current:
             return current
         after = json.loads(self.after)

@@ -72,9 +72,9 @@ class Phrase:
         extra = self.names * (len(name.split()) - 1) + self.roles * (len(role.split()) - 1)
         return self.words + extra
 
-    def strength(self, name: str, role: str) -> float:
-        """Return S of the sentence with *name* and *role* in their slots."""
-        return self.tone + valence(name) * self.names + valence(role) * self.roles
+    def strength(self, name: float, role: float) -> float:
+        """Return S of the sentence; *name* and *role* are S of what is put into its slots."""
+        return self.tone + name * self.names + role * self.roles
 
 
 def expand(pattern: str) -> list[str]:
@@ -147,7 +147,8 @@ def write(
         fixed_words += phrase.length(name, role)
     fillers = _fillers(bank, wanted - fixed_words, draws)
 
-    given = sum(phrase.strength(name, role) for phrase in (*phrases.values(), *fillers))
+    tones = valence(name), valence(role)
+    given = sum(phrase.strength(*tones) for phrase in (*phrases.values(), *fillers))
     slots = _slots(name, role, pronoun)
     for number, adjective in enumerate(_adjectives(_strength(bank, tone) - given, draws)):
         slots[str(number + 1)] = f"{adjective} {qualities[number]}"
