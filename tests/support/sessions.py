@@ -4,8 +4,9 @@ all import.
 A server, started once by each process that tests, has imported pytest's plugins, this one among
 them, and what they lean on. It forks a process for each session, which has its own folder,
 environment, streams and exit status, and ends as any. It forks the workers that pytest-xdist starts
-as well, by an executable that stands for ``sys.executable``; but not those of a session that leads
-a process group. A test of what a session imports has a fresh one. See
+as well, by an executable that stands for ``sys.executable``: that is in the process group of its
+session, and the worker hears the signals that it gets. A test of what a session imports has a fresh
+one, and a test of workers that watch their parent has workers that are its children. See
 ``docs/decisions/0111-tested-sessions-are-forked.md``.
 """
 
@@ -120,7 +121,8 @@ class Session:
     or do not.
 
     *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a
-    terminal.
+    terminal. *children*: its workers are such, and import
+    by themselves.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class Session:
         environment: Mapping[str, str] | None = None,
         merged: bool = False,
         leads: bool = False,
+        children: bool = False,
     ) -> None:
         streams = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, streams, ignore_errors=True)
@@ -149,9 +152,8 @@ class Session:
         assert server.stdin is not None
         assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
-        server.stdin.write(
-            json.dumps([str(folder), list(map(str, arguments)), given, *files, leads]) + "\n"
-        )
+        about = [str(folder), list(map(str, arguments)), given, *files, leads, children]
+        server.stdin.write(json.dumps(about) + "\n")
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
 
@@ -347,6 +349,7 @@ def _watch(
     err: str,
     code: str,
     leads: bool,
+    children: bool,
 ) -> NoReturn:
     """Fork the session, say which process it is, and write down how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -354,7 +357,7 @@ def _watch(
     if not child:
         if leads:
             os.setsid()
-        else:
+        if not children:
             sys.executable = executable
         append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         _become(
