@@ -93,8 +93,7 @@ def test_f22_killed_at_random_moments(tmp_path: Path) -> None:
     kills = 0
     for _ in range(5):
         child = runs.start(count=300, delay=0.004, concurrency=8)
-        assert child.stdout is not None
-        child.stdout.readline()
+        child.await_line()
         time.sleep(generator.random() * 0.12)
         kills += child.poll() is None
         child.kill()

@@ -1,5 +1,5 @@
-"""Sessions of pytest in a process of their own, without the seconds that each takes to import what
-all import.
+"""Sessions of pytest, and other modules that are run, in a process of their own, without the
+seconds that each takes to import what all import.
 
 A server, started once by each process that tests, has imported pytest's plugins, this one among
 them, and what they lean on. It forks a process for each session, which has its own folder,
@@ -122,7 +122,7 @@ class Session:
 
     *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a
     terminal. *children*: its workers are such, and import
-    by themselves.
+    by themselves. *module*: what is run as ``__main__``.
     """
 
     def __init__(
@@ -133,6 +133,7 @@ class Session:
         merged: bool = False,
         leads: bool = False,
         children: bool = False,
+        module: str = "pytest",
     ) -> None:
         streams = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, streams, ignore_errors=True)
@@ -144,7 +145,7 @@ class Session:
         self._process: subprocess.Popen[bytes] | None = None
         if FRESH:
             self._process = _fresh_process(
-                folder, arguments, given, self._out, self._err, leads=leads
+                folder, module, arguments, given, self._out, self._err, leads=leads
             )
             self.pid = self._process.pid
             return
@@ -152,7 +153,7 @@ class Session:
         assert server.stdin is not None
         assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
-        about = [str(folder), list(map(str, arguments)), given, *files, leads, children]
+        about = [str(folder), module, list(map(str, arguments)), given, *files, leads, children]
         server.stdin.write(json.dumps(about) + "\n")
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
@@ -172,6 +173,15 @@ class Session:
             time.sleep(0.005)
         return code
 
+    def await_line(self, timeout: float = 60) -> str:
+        """Return the first line of its output, once it has one. Raises TimeoutExpired."""
+        until = time.monotonic() + timeout
+        while not (self._out.exists() and b"\n" in self._out.read_bytes()):
+            if self.poll() is not None or time.monotonic() > until:
+                raise subprocess.TimeoutExpired(f"the first line of {self.pid}", timeout)
+            time.sleep(0.005)
+        return self._out.read_text().splitlines()[0]
+
     def communicate(self, timeout: float = 600) -> tuple[bytes, bytes]:
         """Its output and its errors, once it has ended. Raises TimeoutExpired."""
         self.wait(timeout)
@@ -187,6 +197,7 @@ class Session:
 
 def _fresh_process(
     folder: Path,
+    module: str,
     arguments: tuple[str, ...],
     environment: Mapping[str, str],
     out: Path,
@@ -197,7 +208,7 @@ def _fresh_process(
     """Start a session as a process of its own, whose output goes to the files *out* and *err*."""
     with out.open("ab") as output, err.open("ab") as errors:
         return subprocess.Popen(
-            [PYTHON, "-m", "pytest", *map(str, arguments)],
+            [PYTHON, "-m", module, *map(str, arguments)],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -343,6 +354,7 @@ def _serve(address: str, executable: str) -> None:
 def _watch(
     executable: str,
     folder: str,
+    module: str,
     arguments: list[str],
     environment: dict[str, str],
     out: str,
@@ -365,8 +377,8 @@ def _watch(
             environment,
             [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)],
         )
-        sys.argv = ["pytest", *arguments]
-        _end(partial(runpy.run_module, "pytest", run_name="__main__", alter_sys=True))
+        sys.argv = [module, *arguments]
+        _end(partial(runpy.run_module, module, run_name="__main__", alter_sys=True))
     os.write(1, f"{child}\n".encode())
     _, status = os.waitpid(child, 0)
     Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
