@@ -15,7 +15,7 @@ import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.sessions import run_pytest, worker_python
+from tests.support.sessions import keep_metadata, run_pytest, worker_python
 
 # Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the
 # plugin anew, which takes longer than what they test.
@@ -29,6 +29,9 @@ settings.load_profile("patient")
 # Thousands of tests live to the end: to look through them for garbage as often as Python does by
 # itself is a third of what it takes to collect them. See pytest_collection_finish.
 gc.set_threshold(100_000, 20, 10)
+
+# Hundreds of sessions in this process would each read it anew.
+keep_metadata()
 
 # What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and
 # annotations. A test of that sets it itself.

@@ -259,7 +259,8 @@ class Preloading:
         from pytest_fairness.reports import html
         from pytest_fairness.scorers import BUILT_IN
 
-        _keep_metadata()
+        keep_metadata()
+        _read_metadata()
 
         ours = (
             module.name
@@ -292,13 +293,17 @@ def _keep_files_of_modules() -> None:
     inspect.getmodule(compile("", "no file of a module", "exec"))
 
 
-def _keep_metadata() -> None:
+def keep_metadata() -> None:
     """Let what is known of an installed package be read once: pytest and its plugins ask for it in
     every session, which is a third of what one with a trivial test costs.
     """
     installed = metadata.PathDistribution
     for name in ("entry_points", "files", "metadata"):
         setattr(installed, name, property(_kept(getattr(installed, name).fget)))
+
+
+def _read_metadata() -> None:
+    """Read what sessions will ask for."""
     for distribution in metadata.distributions():
         _ = distribution.metadata
         if distribution.entry_points.select(group="pytest11"):
