@@ -30,7 +30,7 @@ settings.load_profile("patient")
 # itself is a third of what it takes to collect them. See pytest_collection_finish.
 gc.set_threshold(100_000, 20, 10)
 
-# Sessions in this process ask for it as well.
+# Hundreds of sessions in this process would each read it anew.
 keep_metadata()
 
 # What a CI job sets changes what the plugin does: it refuses approvals, and writes summaries and

@@ -5,10 +5,7 @@ once, none is lost.
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,14 +19,14 @@ from pytest_fairness.model import Status
 from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_store
-from tests.runs.children import IMPORTED_FROM
+from tests.runs import children as processes
 from tests.support.batch_server import BatchServer
 from tests.support.runs import records, unanswered
+from tests.support.sessions import Session
 
 from .batch_child import endpoint_at, planned_of
 
-Child = subprocess.Popen[str]
-Start = Callable[..., Child]
+Start = Callable[..., Session]
 
 
 @pytest.fixture
@@ -41,17 +38,11 @@ def server() -> Iterator[BatchServer]:
 @pytest.fixture
 def start(server: BatchServer, root: Path) -> Iterator[Start]:
     """Start a child on the run and the server of this test."""
-    children: list[Child] = []
+    children: list[Session] = []
 
-    def go(**options: Any) -> Child:
-        given = json.dumps({"root": str(root), "url": server.url, **options})
-        child = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.batch_child", given],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), *sys.path])},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def go(**options: Any) -> Session:
+        places = {"root": str(root), "url": server.url}
+        child = processes.start(f"{__package__}.batch_child", {**places, **options})
         children.append(child)
         return child
 
@@ -62,20 +53,19 @@ def start(server: BatchServer, root: Path) -> Iterator[Start]:
         child.communicate()
 
 
-def finish(child: Child) -> dict[str, int]:
+def finish(child: Session) -> dict[str, int]:
     out, err = child.communicate(timeout=60)
     assert child.returncode == 0, out + err
     return dict(json.loads(out.splitlines()[-1]))
 
 
-def killed(child: Child) -> None:
+def killed(child: Session) -> None:
     child.communicate(timeout=60)
     assert child.returncode == -signal.SIGKILL
 
 
-def await_waiting(child: Child) -> None:
-    assert child.stdout is not None
-    assert child.stdout.readline() == "waiting\n"
+def await_waiting(child: Session) -> None:
+    assert child.await_line() == "waiting"
 
 
 def again(
@@ -167,7 +157,7 @@ def test_an_interrupt_leaves_the_batch_where_it_is(
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)  # the batch itself is held, and would go on for ever
     assert child.returncode == -signal.SIGINT
-    assert "KeyboardInterrupt" in err
+    assert b"KeyboardInterrupt" in err
     assert not read_trials(folder(root))
     with RunStore.open(folder(root)) as store:
         (sentence,) = still_open(store.of_type("batch"))

@@ -4,9 +4,10 @@ to a Case.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from pytest_fairness.model import Cell, Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import open_store
 from tests.support.servers import Fault, ModelServer
+from tests.support.shared_sessions import SharedProject, SharedSessions, shared_folder
 
 from .oracles import Case, given_files, newest_run, same_statistics
 
@@ -111,6 +113,7 @@ class Project:
 
     pytester: pytest.Pytester
     server: ModelServer
+    shared: SharedSessions
     started: int = 0
 
     @property
@@ -187,18 +190,38 @@ def words(case: Case) -> str:
 
 
 def same_as_undisturbed(project: Project, case: Case) -> None:
-    """O7, second half: the same suite without a fault comes to the findings of *case*."""
-    project.server.always = None
-    undisturbed = project.run()
-    assert undisturbed.code in (0, 1)
+    """O7, second half: the same suite without a fault comes to the findings of *case*. It is run
+    once for all tests of it.
+    """
     assert case.run is not None
-    assert undisturbed.run not in (None, case.run)
-    same_statistics(case.run, undisturbed.run or case.run)
+    files = {
+        name: (project.path / name).read_text("utf-8").replace(project.server.url, SERVER)
+        for name in ("test_suite.py", "endpoints.yaml", "pytest.ini")
+    }
+    digest = hashlib.sha256(repr(files).encode()).hexdigest()
+    shared = project.shared.once(f"undisturbed-{digest}", lambda other: run_quietly(other, files))
+    undisturbed = shared["undisturbed"]
+    assert undisturbed.code in (0, 1)
+    same_statistics(case.run, undisturbed.folder)
+
+
+#: Stands in ``endpoints.yaml`` for the address of a server.
+SERVER = "http://server"
+
+
+def run_quietly(project: SharedProject, files: Mapping[str, str]) -> None:
+    """Run the suite of *files* against a server without faults."""
+    with ModelServer(Steady()) as server:
+        for name, text in files.items():
+            (project.path / name).write_text(text.replace(SERVER, server.url), encoding="utf-8")
+        project.run("undisturbed", "-p", "no:xdist")
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, server: ModelServer) -> Project:
-    return Project(pytester, server)
+def project(
+    pytester: pytest.Pytester, server: ModelServer, tmp_path_factory: pytest.TempPathFactory
+) -> Project:
+    return Project(pytester, server, SharedSessions(shared_folder(tmp_path_factory)))
 
 
 # ---------------------------------------------------------------- an engine alone

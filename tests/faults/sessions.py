@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 
 class Background:
     """A session of *project* with *arguments*, begun in a process group of its own, as a terminal
-    would begin it; one that does not *lead* a group has workers that are forked, too.
+    would begin it.
 
-    A *fresh* one, or one that *more* is given for its process, imports by itself.
+    A *fresh* one imports by itself; with *children* its workers do, which stop when it does.
     """
 
     def __init__(
@@ -36,9 +36,8 @@ class Background:
         project: Project,
         *arguments: str,
         env: Mapping[str, str] | None = None,
-        leads: bool = True,
+        children: bool = False,
         fresh: bool = False,
-        **more: Any,
     ) -> None:
         self.project = project
         self._started = time.monotonic()
@@ -52,9 +51,14 @@ class Background:
             **(env or {}),
         }
         self.process: subprocess.Popen[bytes] | Session
-        if not fresh and not more:
+        if not fresh:
             self.process = Session(
-                project.path, *command, environment=environment, merged=True, leads=leads
+                project.path,
+                *command,
+                environment=environment,
+                merged=True,
+                leads=True,
+                children=children,
             )
             return
         self.process = subprocess.Popen(
@@ -65,7 +69,6 @@ class Background:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            **more,
         )
 
     def until(self, so: Callable[[], bool], what: str) -> None:

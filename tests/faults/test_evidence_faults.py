@@ -373,7 +373,7 @@ class Forgery:
             item["findings"] = [place - (place > at) for place in item["findings"]]
 
     def carry_out(self) -> None:
-        """Make everything else that follows from it anew, sums included, as whoever tampers would."""
+        """Write it, and what it concludes, as whoever tampers would."""
         for name, data in (("manifest.json", self.manifest), ("bundle.json", self.about)):
             (self.folder / name).write_text(json.dumps(data))
         ledger = {name: self.findings[name] for name in ("items", "findings", "missing")}
@@ -381,18 +381,22 @@ class Forgery:
             self.folder, self.manifest, ledger, msgspec.convert(self.entries, list[Mitigation])
         )
         save_results(results, self.folder)
-        derive(self.folder)
 
 
 def tampered(folder: Path, edit: Callable[[Forgery], object]) -> str:
     """What `verify` has to say of the bundle with an *edit*, all hashes but those of the log made
-    anew.
+    anew: of its records, and where these are in order, of all that follows from them, made anew.
     """
     forgery = Forgery(folder)
     edit(forgery)
     forgery.carry_out()
     resummed(folder)
-    return "\n".join(verify(folder).problems)
+    problems = verify(folder, records_only=True).problems
+    if not problems:
+        derive(folder)
+        resummed(folder)
+        problems = verify(folder).problems
+    return "\n".join(problems)
 
 
 def test_the_bundle_of_a_resumed_run_verifies(bundle: Path, run: Path) -> None:

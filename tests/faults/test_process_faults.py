@@ -93,8 +93,7 @@ def test_f22_killed_at_random_moments(tmp_path: Path) -> None:
     kills = 0
     for _ in range(5):
         child = runs.start(count=300, delay=0.004, concurrency=8)
-        assert child.stdout is not None
-        child.stdout.readline()
+        child.await_line()
         time.sleep(generator.random() * 0.12)
         kills += child.poll() is None
         child.kill()
@@ -176,7 +175,7 @@ def test_f23_f55_workers_are_interrupted(project: Project, whom: str) -> None:
     answered is in the log either way."""
     project.write(MANY)
     project.server.latency = 0.05
-    session = Background(project, "-n2")
+    session = Background(project, "-n2", children=whom == "the controller")
     session.until_received(16)
     signalled = time.monotonic()
     (session.press if whom == "everybody" else session.process.send_signal)(signal.SIGINT)
@@ -204,7 +203,7 @@ def test_f24_f57_a_worker_dies_in_the_middle_of_asking(project: Project, option:
     project.write(SUITE, concurrency=4)
     env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
     killing = ("-p", "tests.support.killing")
-    case = Background(project, "-n2", option, *killing, env=env, leads=False).end(deadline=60)
+    case = Background(project, "-n2", option, *killing, env=env).end(deadline=60)
     assert case.code == 1, case.output
     assert "crashed while running" in case.output
     check_after_a_death(case, among=4)
@@ -227,7 +226,7 @@ def test_f25_the_controller_is_killed(project: Project) -> None:
     """
     project.write(MANY)
     project.server.latency = 0.1
-    session = Background(project, "-n2")
+    session = Background(project, "-n2", children=True)
     session.until_received(16)
     session.process.kill()
     session.process.communicate(timeout=30)
@@ -288,7 +287,7 @@ def test_f26_torn_replies_under_workers(project: Project) -> None:
     project.write(SAYING.replace("[TORN]", f'["{TORN}"]'), route="direct")
     project.server.always = Fault(body=message("so \ud800 torn, \x1b[2J cleared"))
     options = ("-n2", "-k", "not tone", "-rA", "--junitxml=junit.xml")
-    case = Background(project, *options, leads=False).end(deadline=60)
+    case = Background(project, *options).end(deadline=60)
     assert case.code == 1, case.output
     assert "5 failed" in case.output
     for name in ("message", "log_record", "property", "warning", "id"):
@@ -436,21 +435,8 @@ def test_f29_a_test_that_forks_after_asking(project: Project) -> None:
     check(case)
 
 
-def _as_an_ordinary_user() -> None:
-    """In the child, before it becomes pytest: root, if it is root, may no longer pass over
-    permissions.
-    """
-    if os.geteuid() == 0:
-        import ctypes
-
-        library = ctypes.CDLL(None)
-        for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-            if library.prctl(24, capability, 0, 0, 0) != 0:  # PR_CAPBSET_DROP
-                os._exit(99)
-
-
 @pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="drops root's privileges as Linux does"
+    not Path("/proc/self/status").exists(), reason="gives up root's capabilities as Linux does"
 )
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
 def test_f29_a_project_that_cannot_be_written(project: Project, workers: tuple[str, ...]) -> None:
@@ -459,7 +445,7 @@ def test_f29_a_project_that_cannot_be_written(project: Project, workers: tuple[s
     project.write()
     project.path.chmod(0o500)
     try:
-        refused = Background(project, *workers, preexec_fn=_as_an_ordinary_user).end()
+        refused = Background(project, *workers, "-p", "tests.support.ordinary_user").end()
     finally:
         project.path.chmod(0o700)
     assert refused.code == (1 if workers else pytest.ExitCode.USAGE_ERROR), refused.output

@@ -499,7 +499,7 @@ def test_f56_the_run_goes_while_it_asks(project: Project) -> None:
     """No more than was under way is sent; the end is shown as such."""
     project.write(SUITE.replace("repetitions=1", "repetitions=20"))
     project.server.latency = 0.05
-    session = Background(project, "-n2", leads=False)
+    session = Background(project, "-n2")
     session.until_received(30)
     run = newest_run(project.path)
     assert run is not None
@@ -554,7 +554,7 @@ def test_f70_what_sqlite_has_not_yet_moved_is_lost_after_the_last_test(project: 
         # Without progress the controller has not looked at the log before: a worker says it.
         quiet = ("-n2", "--dist=loadfile", "-o", "fairness_progress=off")
         for options in ((), ("-n2", "--dist=loadfile"), quiet):
-            code, output = _ended(Background(project, *options, leads=False))
+            code, output = _ended(Background(project, *options))
             assert code == pytest.ExitCode.INTERNAL_ERROR, output
             assert f"run.sqlite3-wal was {how} while this session wrote to it" in output
             assert "Traceback" not in output

@@ -23,7 +23,6 @@ import pytest_fairness
 from tests.conftest import MODES
 from tests.support.findings_schema import conforming
 from tests.support.runs import records
-from tests.support.sessions import keep_metadata
 
 Run = Callable[..., pytest.RunResult]
 
@@ -35,7 +34,6 @@ for module in pkgutil.walk_packages(pytest_fairness.__path__, "pytest_fairness."
         ("pytest_fairness.suites", "pytest_fairness.asserts", "pytest_fairness.commands")
     ):
         importlib.import_module(module.name)
-keep_metadata()  # else each session reads it anew
 
 #: A grid that is looked at once, at 20 names a group.
 GRID = """

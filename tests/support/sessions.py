@@ -1,11 +1,12 @@
-"""Sessions of pytest in a process of their own, without the seconds that each takes to import what
-all import.
+"""Sessions of pytest, and other modules that are run, in a process of their own, without the
+seconds that each takes to import what all import.
 
 A server, started once by each process that tests, has imported pytest's plugins, this one among
 them, and what they lean on. It forks a process for each session, which has its own folder,
 environment, streams and exit status, and ends as any. It forks the workers that pytest-xdist starts
-as well, by an executable that stands for ``sys.executable``; but not those of a session that leads
-a process group. A test of what a session imports has a fresh one. See
+as well, by an executable that stands for ``sys.executable``: that is in the process group of its
+session, and the worker hears the signals that it gets. A test of what a session imports has a fresh
+one, and a test of workers that watch their parent has workers that are its children. See
 ``docs/decisions/0111-tested-sessions-are-forked.md``.
 """
 
@@ -120,7 +121,8 @@ class Session:
     or do not.
 
     *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a
-    terminal.
+    terminal. *children*: its workers are such, and import
+    by themselves. *module*: what is run as ``__main__``.
     """
 
     def __init__(
@@ -130,6 +132,8 @@ class Session:
         environment: Mapping[str, str] | None = None,
         merged: bool = False,
         leads: bool = False,
+        children: bool = False,
+        module: str = "pytest",
     ) -> None:
         streams = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, streams, ignore_errors=True)
@@ -141,7 +145,7 @@ class Session:
         self._process: subprocess.Popen[bytes] | None = None
         if FRESH:
             self._process = _fresh_process(
-                folder, arguments, given, self._out, self._err, leads=leads
+                folder, module, arguments, given, self._out, self._err, leads=leads
             )
             self.pid = self._process.pid
             return
@@ -149,9 +153,8 @@ class Session:
         assert server.stdin is not None
         assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
-        server.stdin.write(
-            json.dumps([str(folder), list(map(str, arguments)), given, *files, leads]) + "\n"
-        )
+        about = [str(folder), module, list(map(str, arguments)), given, *files, leads, children]
+        server.stdin.write(json.dumps(about) + "\n")
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
 
@@ -170,6 +173,15 @@ class Session:
             time.sleep(0.005)
         return code
 
+    def await_line(self, timeout: float = 60) -> str:
+        """Return the first line of its output, once it has one. Raises TimeoutExpired."""
+        until = time.monotonic() + timeout
+        while not (self._out.exists() and b"\n" in self._out.read_bytes()):
+            if self.poll() is not None or time.monotonic() > until:
+                raise subprocess.TimeoutExpired(f"the first line of {self.pid}", timeout)
+            time.sleep(0.005)
+        return self._out.read_text().splitlines()[0]
+
     def communicate(self, timeout: float = 600) -> tuple[bytes, bytes]:
         """Its output and its errors, once it has ended. Raises TimeoutExpired."""
         self.wait(timeout)
@@ -185,6 +197,7 @@ class Session:
 
 def _fresh_process(
     folder: Path,
+    module: str,
     arguments: tuple[str, ...],
     environment: Mapping[str, str],
     out: Path,
@@ -195,7 +208,7 @@ def _fresh_process(
     """Start a session as a process of its own, whose output goes to the files *out* and *err*."""
     with out.open("ab") as output, err.open("ab") as errors:
         return subprocess.Popen(
-            [PYTHON, "-m", "pytest", *map(str, arguments)],
+            [PYTHON, "-m", module, *map(str, arguments)],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -248,6 +261,7 @@ class Preloading:
         from pytest_fairness.scorers import BUILT_IN
 
         keep_metadata()
+        _read_metadata()
 
         ours = (
             module.name
@@ -288,6 +302,10 @@ def keep_metadata() -> None:
     installed = metadata.PathDistribution
     for name in ("entry_points", "files", "metadata"):
         setattr(installed, name, property(_kept(getattr(installed, name).fget)))
+
+
+def _read_metadata() -> None:
+    """Read what sessions will ask for."""
     for distribution in metadata.distributions():
         _ = distribution.metadata
         if distribution.entry_points.select(group="pytest11"):
@@ -343,12 +361,14 @@ def _serve(address: str, executable: str) -> None:
 def _watch(
     executable: str,
     folder: str,
+    module: str,
     arguments: list[str],
     environment: dict[str, str],
     out: str,
     err: str,
     code: str,
     leads: bool,
+    children: bool,
 ) -> NoReturn:
     """Fork the session, say which process it is, and write down how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -356,7 +376,7 @@ def _watch(
     if not child:
         if leads:
             os.setsid()
-        else:
+        if not children:
             sys.executable = executable
         append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         _become(
@@ -364,8 +384,8 @@ def _watch(
             environment,
             [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)],
         )
-        sys.argv = ["pytest", *arguments]
-        _end(partial(runpy.run_module, "pytest", run_name="__main__", alter_sys=True))
+        sys.argv = [module, *arguments]
+        _end(partial(runpy.run_module, module, run_name="__main__", alter_sys=True))
     os.write(1, f"{child}\n".encode())
     _, status = os.waitpid(child, 0)
     Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
