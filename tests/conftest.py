@@ -10,12 +10,16 @@ import signal
 import sys
 import threading
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.sessions import keep_metadata, run_pytest, worker_python
+
+if TYPE_CHECKING:
+    from tests.support.source_files import SourceFile
 
 # Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the
 # plugin anew, which takes longer than what they test.
@@ -76,3 +80,12 @@ MODES = {"plain": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
 def mode(request: pytest.FixtureRequest) -> list[str]:
     """Arguments that run pytest plain, with ``-n0`` and with two workers."""
     return MODES[request.param]
+
+
+@pytest.fixture(scope="session")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SourceFile]:
+    """The files of the package, read once for all workers."""
+    from tests.support.shared_sessions import made_once, shared_folder
+    from tests.support.source_files import source_files
+
+    return made_once(shared_folder(tmp_path_factory), "source_files", source_files)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import tokenize
 from collections import Counter
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support import density
+import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
+from tests.support import density, source_files
+from tests.support.source_files import PACKAGE, SourceFile
 
 #: Floors from the bottom up. A room imports from itself and from lower floors, never from its own
 #: or above.
@@ -43,12 +43,35 @@ BY_HAND = 8
 PYTEST_LAYER = {"pytest_layer", "plugin", "testing", "commands", "suites"}
 
 
-MODULES = {
-    ".".join(("pytest_fairness", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    ): path
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+Files = Mapping[str, SourceFile]
+
+
+def module_of(path: str) -> str:
+    """The name under which the file at *path*, below the package, is imported."""
+    parts = ("pytest_fairness", *path.removesuffix(".py").split("/"))
+    return ".".join(parts).removesuffix(".__init__")
+
+
+@pytest.fixture(scope="module")
+def modules(sources: Files) -> dict[str, SourceFile]:
+    """The files by the names of the modules."""
+    return {module_of(path): source for path, source in sources.items()}
+
+
+@pytest.fixture(scope="module")
+def imports(modules: Files) -> dict[str, set[str]]:
+    """What each module imports, lazily and for a type checker included; of this package, the
+    modules themselves.
+    """
+    return {module: imported(module, modules) for module in modules}
+
+
+def imported(module: str, modules: Files) -> set[str]:
+    names = set()
+    for _, source, name in modules[module].imports:
+        full = f"{source}.{name}"
+        names.add(full if full in modules else source)
+    return names - {module}
 
 
 def room(module: str) -> str:
@@ -61,41 +84,21 @@ def floor(name: str) -> int:
     return next(height for height, rooms in enumerate(FLOORS) if name in rooms)
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def imports(module: str) -> set[str]:
-    """What *module* imports, lazily and for a type checker included; of this package, the modules
-    themselves.
-    """
-    found = set()
-    for node in ast.walk(tree_of(MODULES[module])):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            found.update(name if name in MODULES else node.module for name in names)
-    return found - {module}
-
-
-def test_imports_point_down() -> None:
+def test_imports_point_down(imports: dict[str, set[str]]) -> None:
     """No room reaches up or beside itself; a room may use itself."""
     assert not [
         f"{module} imports {other}"
-        for module in MODULES
-        for other in imports(module)
-        if other in MODULES
+        for module, others in imports.items()
+        for other in others
+        if other in imports
         and room(other) != room(module)
         and floor(room(other)) >= floor(room(module))
     ]
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_no_module_imports_itself_by_way_of_others(imports: dict[str, set[str]]) -> None:
     """Strike out what imports nothing that is left, until nothing is left: a circle would be."""
-    left = {module: imports(module) & MODULES.keys() for module in MODULES}
+    left = {module: others & imports.keys() for module, others in imports.items()}
     while free := [module for module, others in left.items() if not others & left.keys()]:
         for module in free:
             del left[module]
@@ -106,48 +109,49 @@ def test_the_root_holds_a_dozen_files() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= 12
 
 
-def test_no_name_stands_for_two_classes() -> None:
+def test_no_name_stands_for_two_classes(sources: Files) -> None:
     """Nor for two modules, but for a command, which is named for what it runs."""
-    trees = map(tree_of, MODULES.values())
-    classes = Counter(
-        node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-    )
+    classes = Counter(name for source in sources.values() for name in source.classes)
     assert not [name for name, uses in classes.items() if uses > 1]
     fixed = ("__init__.py", "conftest.py")  # names that Python and pytest give
     files = (
         path
-        for path in MODULES.values()
+        for path in map(Path, sources)
         if path.name not in fixed and path.parent.name != "commands"
     )
     stems = Counter(path.stem for path in files)
     assert not [stem for stem, uses in stems.items() if uses > 1]
 
 
-def test_only_the_pytest_layer_imports_pytest() -> None:
-    others = (module for module in MODULES if room(module) not in PYTEST_LAYER)
+def test_only_the_pytest_layer_imports_pytest(imports: dict[str, set[str]]) -> None:
     assert not [
-        one for one in others for m in imports(one) if m.split(".")[0] in ("pytest", "_pytest")
+        module
+        for module, others in imports.items()
+        if room(module) not in PYTEST_LAYER
+        if any(other.split(".")[0] in ("pytest", "_pytest") for other in others)
     ]
 
 
-def test_only_statistics_imports_scipy_and_statsmodels() -> None:
-    others = (module for module in MODULES if room(module) != "statistics")
+def test_only_statistics_imports_scipy_and_statsmodels(imports: dict[str, set[str]]) -> None:
     assert not [
-        one for one in others for m in imports(one) if m.split(".")[0] in ("scipy", "statsmodels")
+        module
+        for module, others in imports.items()
+        if room(module) != "statistics"
+        if any(other.split(".")[0] in ("scipy", "statsmodels") for other in others)
     ]
 
 
-def test_nothing_imports_the_plugin() -> None:
-    assert not [module for module in MODULES if "pytest_fairness.plugin" in imports(module)]
+def test_nothing_imports_the_plugin(imports: dict[str, set[str]]) -> None:
+    assert not [module for module, others in imports.items() if "pytest_fairness.plugin" in others]
 
 
-def test_every_room_stands_on_a_floor() -> None:
-    assert {room(module) for module in MODULES} <= set().union(*FLOORS)
+def test_every_room_stands_on_a_floor(modules: Files) -> None:
+    assert {room(module) for module in modules} <= set().union(*FLOORS)
 
 
 def test_hooks_are_short() -> None:
     """``plugin.py`` reads like a table of contents: no function of more than ten lines."""
-    tree = tree_of(PACKAGE / "plugin.py")
+    tree = ast.parse((PACKAGE / "plugin.py").read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 10, node.name
@@ -167,9 +171,9 @@ def test_no_test_asserts_how_long_something_takes() -> None:
     assert found == []
 
 
-def test_the_source_is_no_denser_than_it_was() -> None:
+def test_the_source_is_no_denser_than_it_was(sources: Files) -> None:
     """A branch is a statement, a variable a noun; ``python -m tests.support.density`` has places."""
-    figures = density.rooms()
+    figures = density.rooms({path: file.density for path, file in sources.items()})
     source = figures.pop("all")
     reached = {
         "complexity": source.complexity,
@@ -186,55 +190,21 @@ def test_the_source_is_no_denser_than_it_was() -> None:
     assert not over
 
 
-def test_numbers_and_lists_become_words_in_one_place() -> None:
+def test_numbers_and_lists_become_words_in_one_place(sources: Files) -> None:
     """``words.py`` alone writes shares, plurals and lists."""
-    sources = {
-        name: path.read_text(encoding="utf-8")
-        for name, path in MODULES.items()
-        if name != "pytest_fairness.words"
-    }
+    texts = {path: source.text for path, source in sources.items() if path != "words.py"}
     twin = re.compile(
         r"^def (?:percent|points|p_value|count|listed|enumerated|signed)\(", re.MULTILINE
     )
-    assert not [name for name, text in sources.items() if twin.search(text)]
+    assert not [path for path, text in texts.items() if twin.search(text)]
     plural = re.compile(r"""['"]s['"] \* |\* ['"]s['"]""")
-    assert not [name for name, text in sources.items() if plural.search(text)]
+    assert not [path for path, text in texts.items() if plural.search(text)]
     by_hand = re.compile(r"\{(?:\d+ \+ )?100 \* ")
-    assert sum(len(by_hand.findall(text)) for text in sources.values()) <= BY_HAND
-
-
-def is_choice(verdict: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Return whether the member *verdict* is somebody's value; else it is compared with, is the key
-    of a table, or its own properties are read.
-    """
-    node = verdict
-    while True:
-        parent = parents[node]
-        if isinstance(parent, (ast.Compare, ast.MatchValue, ast.Attribute)):
-            return False
-        if isinstance(parent, ast.Subscript) and parent.slice is node:
-            return False
-        if isinstance(parent, ast.Dict) and node in parent.keys:
-            return False
-        if isinstance(parent, ast.IfExp) and parent.test is node:
-            return False
-        if isinstance(parent, (ast.stmt, ast.Call, ast.keyword, ast.Dict)):
-            return True
-        node = parent
+    assert sum(len(by_hand.findall(text)) for text in texts.values()) <= BY_HAND
 
 
 def chosen_verdicts(source: str) -> list[str]:
-    """``line: Verdict.NAME`` of each verdict that *source* gives to something or somebody."""
-    tree = ast.parse(source)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    chosen = []
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Attribute):
-            continue
-        owner = ast.unparse(node.value).removeprefix("model.")
-        if owner == "Verdict" and node.attr.isupper() and is_choice(node, parents):
-            chosen.append(f"{node.lineno}: Verdict.{node.attr}")
-    return chosen
+    return source_files.chosen_verdicts(list(ast.walk(ast.parse(source))))
 
 
 #: Where a verdict is a value outside ``analysis/``, and how often at most.
@@ -244,17 +214,13 @@ _CHOSEN_ELSEWHERE = {
 }
 
 
-def test_verdicts_are_chosen_in_the_analysis_alone() -> None:
+def test_verdicts_are_chosen_in_the_analysis_alone(sources: Files) -> None:
     """Others compare them, count them and show them. ``docs/decisions/0211``."""
-    chosen = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        if not name.startswith("analysis/"):
-            chosen[name] = chosen_verdicts(path.read_text(encoding="utf-8"))
     assert not {
-        name: places
-        for name, places in chosen.items()
-        if len(places) > _CHOSEN_ELSEWHERE.get(name, 0)
+        path: source.verdicts
+        for path, source in sources.items()
+        if not path.startswith("analysis/")
+        if len(source.verdicts) > _CHOSEN_ELSEWHERE.get(path, 0)
     }
 
 
@@ -285,31 +251,19 @@ words = "passed" if verdict is Verdict.PASS else "failed"
 _OTHER_FINDINGS = {"model.py"}
 
 
-def called(node: ast.Call) -> str:
-    """Return the last name of what is called; nothing where that has none."""
-    return getattr(node.func, "attr", getattr(node.func, "id", ""))
-
-
-def test_findings_are_built_in_the_analysis_alone() -> None:
+def test_findings_are_built_in_the_analysis_alone(sources: Files) -> None:
     """Suites ask, read and count; ``analysis/`` judges."""
-    builders = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Call) and called(node).endswith("Finding"):
-                builders.add(name)
-    assert {name for name in builders if not name.startswith("analysis/")} <= _OTHER_FINDINGS
+    builders = {
+        path
+        for path, source in sources.items()
+        if any(name.endswith("Finding") for name in source.called)
+    }
+    assert {path for path in builders if not path.startswith("analysis/")} <= _OTHER_FINDINGS
+    assert [path for path in builders if path.startswith("analysis/")]
 
 
 #: Words that name nothing: what a thing holds names it.
 GESTURES = {"aside", "barred", "book", "guest", "leave_sign", "plainly", "rung", "stamp", "way"}
-
-
-def identifiers(path: Path) -> set[str]:
-    """The names that the code of *path* uses, not its comments and texts."""
-    with path.open("rb") as file:
-        tokens = list(tokenize.tokenize(file.readline))
-    return {token.string for token in tokens if token.type == tokenize.NAME}
 
 
 def is_gesture(name: str) -> bool:
@@ -318,46 +272,26 @@ def is_gesture(name: str) -> bool:
     return word in GESTURES or word.removesuffix("s") in GESTURES
 
 
-def test_no_name_is_a_gesture() -> None:
+def test_no_name_is_a_gesture(sources: Files) -> None:
     """Nor that of a module, or of a function by what it stands beside."""
     assert not [
-        f"{module}: {name}"
-        for module, path in MODULES.items()
-        for name in (path.stem, *identifiers(path))
+        f"{path}: {name}"
+        for path, source in sources.items()
+        for name in (Path(path).stem, *source.names)
         if is_gesture(name)
     ]
-    functions = {
-        node.name
-        for path in MODULES.values()
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    }
+    functions = {name for source in sources.values() for name in source.functions}
     assert not {"beside", "_beside"} & functions
 
 
-#: First words of a docstring that say neither what is done nor what is returned.
-QUESTIONS = {"What", "Whether", "How", "Where", "Who", "Whose", "Which", "When", "That"}
 #: Docstrings that begin so, at most: the sentences of four tests in suites.
 BEGIN_WITH_A_QUESTION = 4
 
 
-def questions(source: str) -> list[str]:
-    """The first line of each docstring in *source* that begins with one of :data:`QUESTIONS`."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    lines = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, documented):
-            line = (ast.get_docstring(node) or "").partition("\n")[0]
-            if re.split(r"\W", line, maxsplit=1)[0] in QUESTIONS:
-                lines.append(line)
-    return lines
-
-
-def test_docstrings_begin_with_what_is_done_or_returned() -> None:
+def test_docstrings_begin_with_what_is_done_or_returned(sources: Files) -> None:
     """A ratchet: lower the number when the source allows it; never raise it."""
-    begun = {name: questions(path.read_text("utf-8")) for name, path in MODULES.items()}
-    found = {name: lines for name, lines in begun.items() if lines}
-    assert sum(map(len, found.values())) <= BEGIN_WITH_A_QUESTION, found
+    lines = {path: source.questions for path, source in sources.items() if source.questions}
+    assert sum(map(len, lines.values())) <= BEGIN_WITH_A_QUESTION, lines
 
 
 def test_a_docstring_that_begins_with_a_question_is_recognised() -> None:
@@ -371,7 +305,8 @@ class Kind:
         """Return what there is."""
         def whose(): "Who\'s asked."
 '''
-    assert questions(source) == ["What a module has.", "Whether it is one.", "Who's asked."]
+    questions = source_files.questions(list(ast.walk(ast.parse(source))))
+    assert questions == ["What a module has.", "Whether it is one.", "Who's asked."]
 
 
 def table_of_rooms() -> list[tuple[list[str], list[str]]]:
@@ -393,35 +328,29 @@ def files_of(rooms: list[str]) -> list[Path]:
     return files
 
 
-def definitions(path: Path) -> set[str]:
-    """Classes and functions of the module at *path*, by themselves and behind its name."""
-    tree = tree_of(path)
-    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    names = {node.name for node in tree.body if isinstance(node, kinds)}
-    return names | {f"{path.stem}.{name}" for name in names}
-
-
-def names_in(rooms: list[str]) -> set[str]:
+def names_in(rooms: list[str], sources: Files) -> set[str]:
     """All that the table may name of *rooms*: files, folders, modules, classes, functions."""
     names = set()
     for path in files_of(rooms):
         if path.is_dir():
             names.add(f"{path.name}/")
         elif path.suffix == ".py":
-            names |= {path.name, path.stem, *definitions(path)}
+            definitions = sources[path.relative_to(PACKAGE).as_posix()].definitions
+            names |= {path.name, path.stem, *definitions}
+            names |= {f"{path.stem}.{name}" for name in definitions}
         else:
             names.add(path.name)
     return names
 
 
-def test_the_table_names_what_is_there() -> None:
+def test_the_table_names_what_is_there(sources: Files) -> None:
     """An option of the command line is no file."""
     table = table_of_rooms()
     assert len(table) > 10
     assert not [
         (rooms, name)
         for rooms, named in table
-        for name in sorted(set(named) - names_in(rooms))
+        for name in sorted(set(named) - names_in(rooms, sources))
         if not name.startswith("--")
     ]
 

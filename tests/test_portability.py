@@ -8,7 +8,7 @@ import ast
 import importlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,8 @@ import pytest
 from pytest_fairness.engine import engine
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs import files
+from tests.support.source_files import SourceFile
 
-SOURCE = Path(__file__).parents[1] / "src" / "pytest_fairness"
-PATHS = sorted(SOURCE.rglob("*.py"))
 #: What exists on some systems alone, and may be imported by nobody.
 POSIX_MODULES = {"fcntl", "grp", "msvcrt", "pty", "pwd", "resource", "termios", "winreg"}
 #: Attributes of ``os`` and ``signal`` that Windows lacks: taken by ``getattr`` alone.
@@ -28,50 +27,43 @@ POSIX_NAMES = {
 }  # fmt: skip
 
 
-def nodes() -> Iterator[tuple[str, ast.AST]]:
-    for path in PATHS:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            yield f"{path.relative_to(SOURCE).as_posix()}:{getattr(node, 'lineno', 0)}", node
+Files = Mapping[str, SourceFile]
 
 
-def test_no_module_of_one_system_alone_is_imported() -> None:
-    strangers = []
-    for place, node in nodes():
-        names: set[str] = set()
-        if isinstance(node, ast.Import):
-            names = {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names = {node.module or ""}
-        strangers += [f"{place}: {name}" for name in names & POSIX_MODULES]
-    assert not strangers
-
-
-def test_names_that_windows_lacks_are_asked_for_by_getattr() -> None:
+def test_no_module_of_one_system_alone_is_imported(sources: Files) -> None:
     assert not [
-        f"{place}: {node.attr}"
-        for place, node in nodes()
-        if isinstance(node, ast.Attribute)
-        and node.attr in POSIX_NAMES
-        and isinstance(node.value, ast.Name)
-        and node.value.id in ("os", "signal")
+        f"{path}:{line}: {module}"
+        for path, source in sources.items()
+        for line, module, _ in source.imports
+        if module in POSIX_MODULES
     ]
 
 
-def test_every_text_file_has_an_encoding_and_line_ends() -> None:
+def test_names_that_windows_lacks_are_asked_for_by_getattr(sources: Files) -> None:
+    assert not [
+        f"{path}:{line}: {name}"
+        for path, source in sources.items()
+        for line, name in source.of_system
+        if name in POSIX_NAMES
+    ]
+
+
+def test_every_text_file_has_an_encoding_and_line_ends(sources: Files) -> None:
     """Without an encoding a file is in the locale's; without ``newline`` Windows writes CRLF."""
     faults = []
-    for place, node in nodes():
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        keywords = {keyword.arg for keyword in node.keywords}
-        if node.func.attr == "write_text" and not keywords >= {"encoding", "newline"}:
+    calls = [(path, call) for path, source in sources.items() for call in source.files]
+    for path, call in calls:
+        place = f"{path}:{call.lineno}"
+        keywords = {keyword.arg for keyword in call.keywords}
+        if call.func.attr == "write_text" and not keywords >= {"encoding", "newline"}:
             faults.append(place)
-        if node.func.attr == "open" and node.args and isinstance(node.args[0], ast.Constant):
-            mode = node.args[0].value
+        if call.func.attr == "open" and call.args and isinstance(call.args[0], ast.Constant):
+            mode = call.args[0].value
             text = mode in ("w", "a", "x", "r", "w+", "r+")
             written = text and mode != "r"
             if (text and "encoding" not in keywords) or (written and "newline" not in keywords):
                 faults.append(place)
+    assert calls
     assert not faults
 
 

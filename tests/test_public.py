@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -15,10 +13,10 @@ import pytest
 from pytest_fairness import plugin
 from pytest_fairness.pytest_layer import hookspecs
 from pytest_fairness.pytest_layer.markers import descriptions
+from tests.support.source_files import SourceFile
 from tests.support.surface import RECORD, surface
 
 ROOT = Path(__file__).parents[1]
-SUITES = ROOT / "src" / "pytest_fairness" / "suites"
 #: Fixtures that tests of everybody name; all others carry the name of the plugin.
 SHORT_FIXTURES = {"cell", "endpoint", "name_banks", "persona_matrix", "tier", "trials"}
 #: Modules that a suite uses beside the public names: fewer, never more.
@@ -107,17 +105,6 @@ def test_what_a_suite_is_written_with_imports_nothing_heavy() -> None:
     assert result.stdout.strip() == "[]"
 
 
-def imported(path: Path) -> Iterator[tuple[str, str]]:
-    """The names of this package that the module in *path* imports, each with where from."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, ""
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                yield node.module, alias.name
-
-
 def is_public(module: str, name: str) -> bool:
     """Whether the page lists *name* of *module*, or *module* is no affair of it."""
     if not module.startswith("pytest_fairness"):
@@ -130,15 +117,17 @@ def is_public(module: str, name: str) -> bool:
     return name in LISTED.get(module, ()) or f"{module}.{name}" in LISTED
 
 
-def test_suites_use_public_names_alone() -> None:
+def test_suites_use_public_names_alone(sources: dict[str, SourceFile]) -> None:
     """But for the modules that are listed above."""
     used = set()
-    for path in sorted(SUITES.rglob("*.py")):
-        if path.parent == SUITES:
+    for path, source in sources.items():
+        room, _, file = path.partition("/")
+        suite, inside, _ = file.partition("/")
+        if room != "suites" or not inside:
             continue
-        for module, name in imported(path):
+        for _, module, name in source.imports:
             there = module.removeprefix("pytest_fairness.")
-            if there in EXCEPTIONS.get(path.parent.name, ()) or is_public(module, name):
+            if there in EXCEPTIONS.get(suite, ()) or is_public(module, name):
                 continue
-            used.add(f"{path.relative_to(SUITES)}: from {module} import {name}")
+            used.add(f"{file}: from {module} import {name}")
     assert sorted(used) == []

@@ -20,7 +20,7 @@ from pytest_fairness.reports.bundle import verify, write_bundle
 from pytest_fairness.statistics.arrays import ALIKE, ROWS
 from tests.support.findings import unlike
 
-SIZE, PEOPLE = 30_000, 6_000
+SIZE, PEOPLE = 12_000, 2_400
 ONE_CLASS = {"cluster": "person", "block": None}
 
 

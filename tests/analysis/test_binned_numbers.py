@@ -19,7 +19,7 @@ from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.statistics.arrays import OFFSET, ROWS, WITHIN
 from tests.support.findings import unlike
 
-SIZE = 30_000
+SIZE = 12_000
 GIVEN: dict[str, Any] = {"outcome": "score", "by": "race", "cluster": None, "block": None}
 
 

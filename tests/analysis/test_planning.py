@@ -130,6 +130,6 @@ def test_the_planned_sample_does_what_it_says(monkeypatch):
     )
     assert all(plan in destruction.PLANS for plan in short)
     monkeypatch.setattr(destruction, "PLANS", short)
-    rows = destruction.plans(40)
+    rows = destruction.plans(20)
     assert len(rows) == 8
     assert all(row.met for row in rows)

@@ -361,23 +361,21 @@ def test_what_cannot_be_pooled_says_why(given: dict[str, Any], words: str) -> No
 
 # ---------------------------------------------------------------- how often it is right
 
-AUDITS = 30
-
 
 @pytest.mark.parametrize(
-    ("gaps", "green", "red"),
+    ("audits", "gaps", "green", "red"),
     [
-        ((0, 0, 0), (0.9, 1.0), (0.0, 0.04)),
-        ((0.8, 0, 0), (0.0, 0.10), (0.85, 1.0)),
-        ((0.5, 0.5, 0.5), (0.0, 0.10), (0.85, 1.0)),
-        ((0.8, -0.8, 0), (0.0, 0.05), (0.95, 1.0)),
+        (30, (0, 0, 0), (0.9, 1.0), (0.0, 0.04)),
+        (15, (0.8, 0, 0), (0.0, 0.10), (0.85, 1.0)),
+        (15, (0.5, 0.5, 0.5), (0.0, 0.10), (0.85, 1.0)),
+        (15, (0.8, -0.8, 0), (0.0, 0.05), (0.95, 1.0)),
     ],
 )
 def test_of_fair_classes_most_pass_and_of_biased_ones_hardly_any(
-    gaps: tuple[float, ...], green: tuple[float, float], red: tuple[float, float]
+    audits: int, gaps: tuple[float, ...], green: tuple[float, float], red: tuple[float, float]
 ) -> None:
-    verdicts = [judged(audit(seed, gaps), alpha=0.05 / 8).verdict for seed in range(AUDITS)]
-    passed = verdicts.count(Verdict.PASS) / AUDITS
-    alarmed = sum(verdict in ALARMS for verdict in verdicts) / AUDITS
+    verdicts = [judged(audit(seed, gaps), alpha=0.05 / 8).verdict for seed in range(audits)]
+    passed = verdicts.count(Verdict.PASS) / audits
+    alarmed = sum(verdict in ALARMS for verdict in verdicts) / audits
     assert green[0] <= passed <= green[1]
     assert red[0] <= alarmed <= red[1]

@@ -124,15 +124,16 @@ def test_names_are_the_unit_of_both_terms() -> None:
 
 def test_g34_in_short() -> None:
     """Sensitivity .9 and .7: without labels four audits of ten are red about a fair system; with 100
-    a group, at most as many as chance brings (.05 of 120: more than 13 in one of a thousand), and 15
-    points are found (.88: fewer than 94 in one of a thousand).
+    a group, at most as many as chance brings (.05, but for one time in a thousand), and 15 points
+    are found (.88).
     """
-    naive = shares(60, FAIR, 0, 0.0)
+    naive = shares(30, FAIR, 0, 0.0)
     assert naive.red > 0.2
-    fair = shares(120, FAIR, 100, 0.0)
-    assert fair.red * 120 <= 13
-    gap = shares(120, GAP, 100, 0.0)
-    assert gap.red * 120 >= 94
+    audits = 60
+    fair = shares(audits, FAIR, 100, 0.0)
+    assert fair.red * audits <= stats.binom.ppf(0.999, audits, 0.05)
+    gap = shares(audits, GAP, 100, 0.0)
+    assert gap.red * audits >= stats.binom.ppf(0.001, audits, 0.88)
 
 
 def by_model(table: pd.DataFrame) -> Outcome:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -35,6 +36,22 @@ def sides(
 ) -> pd.DataFrame:
     """Scores of two sides on the same cells; group A is lower by that gap. Names keep a level on
     both sides, and have one of their own on each."""
+    cells, name = cells_of(names, templates, groups, shared)
+    number_of_names = name.max() + 1
+    level = rng.normal(0, 0.2, number_of_names)
+    made = []
+    for gap in (before, after):
+        own = rng.normal(0, 0.2, number_of_names)
+        lower = gap * (cells["group"] == "A").to_numpy()
+        text = 0.3 * cells["template"].astype(float).to_numpy()
+        score = level[name] + own[name] + text - lower + rng.normal(0, 1, len(cells))
+        made.append(cells.assign(score=score))
+    return pd.concat(made, ignore_index=True)
+
+
+@cache
+def cells_of(names: int, templates: int, groups: str, shared: bool) -> tuple[pd.DataFrame, Any]:
+    """The cells of a side, and the number of the name in each."""
     cells = pd.DataFrame(
         product(groups, range(names), range(templates), range(2)), columns=["g", "n", "t", "r"]
     )
@@ -43,19 +60,7 @@ def sides(
         {"group": cells.g, "name": name, "template": cells.t.map(str), "repetition": cells.r}
     )
     frame["cell"] = frame.template + "-" + cells.g + frame.name
-    level = dict(zip(name.unique(), rng.normal(0, 0.2, name.nunique()), strict=True))
-    made = []
-    for gap in (before, after):
-        own = dict(zip(name.unique(), rng.normal(0, 0.2, name.nunique()), strict=True))
-        score = (
-            name.map(level)
-            + name.map(own)
-            + 0.3 * cells.t
-            - gap * (cells.g == "A")
-            + rng.normal(0, 1, len(cells))
-        )
-        made.append(frame.assign(score=score))
-    return pd.concat(made, ignore_index=True)
+    return frame, name.factorize()[0]
 
 
 def changes(

@@ -305,6 +305,29 @@ def test_labels_that_a_block_lacks_change_nothing() -> None:
     assert _permuted(wider, 4.0, seed=1) == _permuted(table, 4.0, seed=1)
 
 
+#: In how many parts a unit of chi-square is told apart, and up to which value.
+PARTS, FURTHEST = 100, 120
+
+
+def tail_of(columns: list[int], first: int) -> Any:
+    """Return the chance of a chi-square from each value on, over all tables with these *columns*
+    and so many rows in the *first* group: column by column, so many ways by sum and value.
+    """
+    total = sum(columns)
+    ways = np.zeros((first + 1, PARTS * FURTHEST))
+    ways[0, 0] = 1.0
+    for column in columns:
+        before, ways = ways, np.zeros_like(ways)
+        expected = column * first / total
+        for rows in range(min(column, first) + 1):
+            value = (rows - expected) ** 2 * (1 / expected + 1 / (column - expected))
+            step = min(round(PARTS * value), ways.shape[1])
+            so_many, added = math.comb(column, rows), before[: first + 1 - rows]
+            ways[rows:, step:] += so_many * added[:, : ways.shape[1] - step]
+            ways[rows:, -1] += so_many * added[:, ways.shape[1] - step :].sum(axis=1)
+    return np.cumsum(ways[first, ::-1])[::-1] / math.comb(total, first)
+
+
 @pytest.mark.parametrize(
     ("columns", "first"),
     [
@@ -319,17 +342,15 @@ def test_labels_that_a_block_lacks_change_nothing() -> None:
 def test_the_fitted_tail_is_no_lighter_than_a_tenth_of_the_true_one(
     columns: list[int], first: int
 ) -> None:
-    """Of a million drawn tables, at the share of one in a hundred thousand."""
-    random = np.random.default_rng(0)
+    """At the chance of one in a hundred thousand."""
     margins = np.array(columns)
-
-    def drawn(number: int) -> Any:
-        rows = random.multivariate_hypergeometric(margins, first, size=number, method="marginals")
-        rows = rows.astype(np.float64)
-        return chi_square(np.stack([rows, margins - rows], axis=1))[0]
-
-    some = drawn(9_999)
-    many = np.sort(np.concatenate([drawn(100_000) for _ in range(10)]))
-    seen = float(many[-10])
-    true = float((many >= seen).mean())
-    assert true / 5 < _tail(some, seen) < true * 10
+    rows = np.random.default_rng(0).multivariate_hypergeometric(
+        margins, first, size=9_999, method="marginals"
+    )
+    drawn = chi_square(np.stack([rows, margins - rows], axis=1).astype(np.float64))[0]
+    tail = tail_of(columns, first)
+    assert tail[0] == pytest.approx(1.0)
+    assert tail[PARTS * 10] == pytest.approx(np.mean(drawn >= 10), abs=0.02)
+    place = int(np.argmax(tail <= 1e-5))
+    assert 1e-6 < tail[place] <= 1e-5
+    assert tail[place] / 5 < _tail(drawn, place / PARTS) < tail[place] * 10

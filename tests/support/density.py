@@ -12,7 +12,7 @@ import keyword
 import sys
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,18 +78,26 @@ def measure(path: Path) -> Density:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     where = path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path
+    return measured(text, tree, list(ast.walk(tree)), list(names_in(text)), where)
+
+
+def measured(
+    text: str, tree: ast.Module, nodes: list[ast.AST], names: list[str], where: Path
+) -> Density:
+    """Return the figures of a file with this *text*, the *nodes* of its *tree*, and *names*."""
     density = Density()
     lines = [line for line in text.splitlines() if line.strip()]
     density.lines = len(lines)
     density.long_lines = sum(len(line) > COLUMNS for line in lines)
     _count_complexity(density, text, tree, where)
-    for node in ast.walk(tree):
+    for node in nodes:
         density.conditionals += isinstance(node, ast.IfExp)
         density.comprehensions += isinstance(node, COMPREHENSIONS)
-    density.hidden = {f"{where}:{line}": what for line, what in hidden_branches(tree)}
-    names = [name for name in _names(text) if not keyword.iskeyword(name)]
-    density.names = len(names)
-    density.gestures = Counter(name for name in names if name in GESTURES)
+    hidden = hidden_branches(nodes, density.conditionals)
+    density.hidden = {f"{where}:{line}": what for line, what in hidden}
+    words = [name for name in names if not keyword.iskeyword(name)]
+    density.names = len(words)
+    density.gestures = Counter(name for name in words if name in GESTURES)
     return density
 
 
@@ -112,15 +120,18 @@ def _count_complexity(density: Density, text: str, tree: ast.Module, where: Path
             )
 
 
-def _names(text: str) -> Iterator[str]:
+def names_in(text: str) -> Iterator[str]:
+    """Yield the identifiers and keywords of the code of *text*."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME:
             yield token.string
 
 
-def hidden_branches(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line and kind of what rule 10 of the house forbids."""
-    for node in ast.walk(tree):
+def hidden_branches(nodes: list[ast.AST], conditionals: int) -> Iterator[tuple[int, str]]:
+    """Yield line and kind of what rule 10 of the house forbids, of the *nodes* of a file with so
+    many *conditionals*.
+    """
+    for node in nodes:
         if isinstance(node, ast.IfExp) and any(
             isinstance(inner, ast.IfExp) for inner in ast.walk(node) if inner is not node
         ):
@@ -137,7 +148,7 @@ def hidden_branches(tree: ast.AST) -> Iterator[tuple[int, str]]:
             and _is_text_by_condition(node)
         ):
             yield node.lineno, "a text or list times a condition"
-        if isinstance(node, ast.stmt) and _conditionals_of(node) > 2:
+        if conditionals > 2 and isinstance(node, ast.stmt) and _conditionals_of(node) > 2:
             yield node.lineno, "three conditionals in a statement"
 
 
@@ -175,13 +186,14 @@ def _conditionals_of(statement: ast.stmt) -> int:
     return count
 
 
-def rooms() -> dict[str, Density]:
-    """Return the figures of each room, ``root`` being the files of the package itself, and of ``all``."""
+def rooms(files: Mapping[str, Density]) -> dict[str, Density]:
+    """Return the figures of each room, ``root`` being the files of the package itself, and of
+    ``all``, of those of the *files* by their paths below the package.
+    """
     figures: defaultdict[str, Density] = defaultdict(Density)
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).parts
-        density = measure(path)
-        figures["root" if len(parts) == 1 else parts[0]].add(density)
+    for path, density in files.items():
+        room, below, _ = path.partition("/")
+        figures[room if below else "root"].add(density)
         figures["all"].add(density)
     return dict(figures)
 
@@ -200,7 +212,9 @@ def _print(title: str, density: Density) -> None:
 def main(arguments: list[str]) -> None:
     """Print the figures of *arguments* (files and folders), or of all rooms."""
     if not arguments:
-        for name, density in rooms().items():
+        paths = sorted(SOURCE.rglob("*.py"))
+        files = {path.relative_to(SOURCE).as_posix(): measure(path) for path in paths}
+        for name, density in rooms(files).items():
             _print(name, density)
         return
     total = Density()

@@ -22,7 +22,10 @@ def figures(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 def unlike(first: Any, second: Any) -> list[tuple[str, Any, Any]]:
     """The places where two findings differ by more than rounding."""
-    ones, others = (dict(figures(finding.to_dict())) for finding in (first, second))
+    jsons = [finding.to_dict() for finding in (first, second)]
+    if jsons[0] == jsons[1]:
+        return []
+    ones, others = (dict(figures(json)) for json in jsons)
     assert ones.keys() == others.keys()
     different = []
     for place, value in ones.items():

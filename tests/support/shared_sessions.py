@@ -1,4 +1,5 @@
-"""Sessions that many tests look at, run once whichever process of the test session asks first.
+"""Sessions, and whatever else many tests look at, made once whichever process of the test session
+asks first.
 
 The workers of pytest-xdist share a folder: the first that asks for sessions runs them there, behind
 a lock, and the others read what came of them.
@@ -9,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -26,6 +28,9 @@ try:
     import fcntl
 except ImportError:  # nothing to share between processes there
     fcntl = None  # type: ignore[assignment]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,16 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
     return folder
+
+
+def made_once(folder: Path, name: str, make: Callable[[], T]) -> T:
+    """Return what *make* returns, which is called once for all workers that see this *folder*."""
+    kept = folder / f"{name}.pickle"
+    with _locked(folder / f"{name}.lock"):
+        if not kept.exists():
+            kept.write_bytes(pickle.dumps(make()))
+    made: T = pickle.loads(kept.read_bytes())
+    return made
 
 
 @contextlib.contextmanager

@@ -101,8 +101,9 @@ class OrderedReader(Generic[T]):
         bold = self._bare_each(_BOLD.findall(text))
         if len(set(bold)) == 1:  # words in bold that differ are headings
             yield bold
-        yield self._bare_each(lines[-1:])
-        yield self._bare_each(lines[:1])
+        if len(lines) > 1:  # a single one is all of the text
+            yield self._bare_each(lines[-1:])
+            yield self._bare_each(lines[:1])
 
     def _bare_each(self, texts: Iterable[str]) -> list[T]:
         """Return the answers that *texts* are by themselves."""
