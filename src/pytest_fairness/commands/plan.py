@@ -8,6 +8,7 @@ module as a plugin and asks nothing.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -338,6 +339,11 @@ def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
     return result["text"], result["code"]
 
 
+def pytest_collection() -> None:
+    """Look for no garbage: what is collected stays to the end, which is near."""
+    gc.disable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Price what was collected, if nothing failed: this module is the plugin of the process that
     collects.
@@ -357,6 +363,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     except UsageError as error:
         result = {"error": str(error)}
     path.write_text(json.dumps(result), encoding="utf-8", newline="\n")
+    gc.freeze()  # pytest looks for garbage as it ends, five times
 
 
 def _suite_of(session: pytest.Session, assumed: dict[str, Any]) -> dict[str, Any]:

@@ -202,13 +202,17 @@ class LazyCells(AskedTexts, Sequence[Cell]):
         """
         kept = []
         for index in range(len(self)):
-            number, groups = self.drawn(self.position(index))
-            most = names
-            for group in fewer.keys() & groups:
-                most = min(most, fewer[group])
-            if number <= most:
+            if self.is_of_stage(self.position(index), names, fewer):
                 kept.append(index)
         return kept
+
+    def is_of_stage(self, position: int, names: int, fewer: Mapping[Pair, int]) -> bool:
+        """Return whether the cell at *position* of all cells is one that :meth:`stage` keeps."""
+        number, groups = self.drawn(position)
+        most = names
+        for group in fewer.keys() & groups:
+            most = min(most, fewer[group])
+        return number <= most
 
     def chosen_texts(self, chosen: Iterable[str]) -> frozenset[str]:
         """Return the templates that are asked where a pilot has *chosen* these texts: they, and

@@ -151,6 +151,22 @@ class Grid(LazyCells):
             first = template * block
             yield from range(first, first + len(self.units))
 
+    def stage(self, names: int, fewer: Mapping[Pair, int]) -> list[int]:
+        units = self.units_of_stage(names, fewer)
+        kept = []
+        for index in range(len(self)):
+            if self.position(index) % len(self.units) in units:
+                kept.append(index)
+        return kept
+
+    def units_of_stage(self, names: int, fewer: Mapping[Pair, int]) -> set[int]:
+        """Return the places of the units whose cells :meth:`stage` keeps."""
+        units = set()
+        for unit_at in range(len(self.units)):
+            if self.is_of_stage(unit_at, names, fewer):
+                units.add(unit_at)
+        return units
+
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
         unit_at = position % len(self.units)
         return unit_at % self.group_size + 1, self.units[unit_at].swapped.items()
@@ -185,10 +201,8 @@ class Grid(LazyCells):
         _, *choices, unit_at = self.digits(self.position(position))
         values, _, _ = self.context(choices)
         filled = {**values, REQUEST: cell.prompt}
-        return tuple(
-            self.units[unit_at].render(turn, filled, self.name_slot, needs_labels=False)[0]
-            for turn in self.turns
-        )
+        unit = self.units[unit_at]
+        return tuple(unit.text(turn, filled, self.name_slot) for turn in self.turns)
 
     def describe(self) -> str:
         """The size in words, a line each, with what deserves a second thought."""
@@ -329,7 +343,7 @@ class GridDesign(AskedTexts):
             seed=self.seed,
         )
         units, group_size = crossing.units(self.conditions)
-        return DrawnGrid(design=self, units=tuple(units), group_size=group_size)
+        return DrawnGrid(design=self, units=units, group_size=group_size)
 
 
 def expand_grid(**arguments: Any) -> Grid:
@@ -563,12 +577,9 @@ class DrawnGrid:
             slots = template.plain_slots
             if slots not in fillings:
                 fillings[slots] = [unit.filling(template, context, name_slot) for unit in swapped]
-            seen: dict[tuple[str, str], Unit] = {}
-            for unit, filling in zip(swapped, fillings[slots], strict=True):
-                text = template.render(*filling)
-                other = seen.setdefault((unit.signal, text), unit)
-                if other is not unit:
-                    raise UsageError(f"template {template.id!r}: {_same_text(other, unit)}")
+            texts = [template.render(*filling) for filling in fillings[slots]]
+            if len(set(texts)) < len(texts):
+                _refuse_same_text(template, swapped, texts)
 
 
 def _enough_repetitions(grid: Grid, base: int) -> int:
@@ -631,6 +642,15 @@ def _lost_classes(slots: Set[str], unit: Unit) -> list[str]:
     return [
         name for name, group in unit.swapped.items() if name not in conveyed and group != CONTROL
     ]
+
+
+def _refuse_same_text(template: Template, units: Iterable[Unit], texts: Iterable[str]) -> None:
+    """Raise UsageError where *template* has one of *texts* for two *units* of one signal."""
+    seen: dict[tuple[str, str], Unit] = {}
+    for unit, text in zip(units, texts, strict=True):
+        other = seen.setdefault((unit.signal, text), unit)
+        if other is not unit:
+            raise UsageError(f"template {template.id!r}: {_same_text(other, unit)}")
 
 
 def _same_text(other: Unit, unit: Unit) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import combinations, cycle, product, starmap, zip_longest
 from pathlib import Path
@@ -109,7 +109,7 @@ class Name:
 
     first: str
     last: str
-    groups: Mapping[str, str]
+    groups: Mapping[str, str] = field(hash=False)
     strength: float | None = None
     source: str = ""
 

@@ -120,6 +120,16 @@ class PooledGrid(Grid):
         first = place.first_text * prod(map(len, self.axes))
         return (first + block) * len(self.units) + place.first_unit + unit
 
+    def stage(self, names: int, fewer: Mapping[Pair, int]) -> list[int]:
+        units = self.units_of_stage(names, fewer)
+        kept = []
+        for place in self._places:
+            of_signal = range(place.first_unit, place.first_unit + place.units)
+            asked = [number for number, unit_at in enumerate(of_signal) if unit_at in units]
+            for start in range(place.start, place.start + place.cells, place.units):
+                kept += [start + number for number in asked]
+        return kept
+
     def drawn(self, position: int) -> tuple[int, Set[Pair]]:
         unit_at = position % len(self.units)
         unit = self.units[unit_at]

@@ -8,8 +8,9 @@ is made, which is when everything that can be wrong with names, words and groups
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,8 @@ LABEL_SLOT = "label"
 NAME_SLOTS = ("first_name", "last_name")
 _AROUND = 20
 _NAMES = 20  # a group, where a grid does not say
+_KEPT = 256
+"""Crossings whose units are kept: more than a suite has."""
 DETAILS = {
     "disability": "disability_detail", "accent_language": "language", "religion": "religion_detail",
     "pregnancy_family": "pregnancy_family_detail", "marital_status": "marital_status_detail",
@@ -110,6 +113,15 @@ class Unit:
         if bracket and bracket in text:
             surfaces[bracket] = {name: self.groups[name] for name in self.loose(template)}
         return text, surfaces
+
+    def text(self, template: Template, values: Mapping[str, str], name_slot: str) -> str:
+        """Return the text of *template* in a context of these *values*, without the words that it
+        has no slot for.
+        """
+        filled, first, _ = self._filling(
+            template, {**self.values, **values}, name_slot, needs_labels=False
+        )
+        return template.render(filled, first)
 
     def filling(
         self, template: Template, context: Mapping[str, str], name_slot: str
@@ -266,26 +278,28 @@ def group_axis(name: str, value: object) -> GroupAxis:
 # ---------------------------------------------------------------- names, personas and words together
 
 
-class Banks(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Banks:
     """The banks that names and words are drawn from: the shipped ones, with those of a project's
-    ``personas`` *folder*.
+    ``personas`` *folder*. ``crossed`` are the units of the crossings that were drawn from them.
     """
 
     folder: Path | None
     names: NameBanks
     signals: Signals
     locale: Locale | None = None
+    crossed: dict[Hashable, tuple[tuple[Unit, ...], int]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @classmethod
     def load(cls, folder: Path | None = None, locale: str | None = None) -> Banks:
         """Read the banks; those of a *locale* have names, words and agreement of their own. Raises
         UsageError.
         """
-        language = None
-        if locale is not None:
-            language = read_locale(locale, folder)
-        names = NameBanks.load(folder, locale)
-        return cls(folder, names, Signals.load(folder, locale), language)
+        if folder is None:
+            return _shipped_banks(locale)
+        return _read_banks(folder, locale)
 
     @property
     def agreeing(self) -> frozenset[str]:
@@ -311,6 +325,20 @@ class Banks(NamedTuple):
     def is_english(self) -> bool:
         """Return whether texts are in English, of whichever dialect."""
         return self.locale is None or self.locale.english
+
+
+def _read_banks(folder: Path | None, locale: str | None) -> Banks:
+    """Return the banks of *locale*, with those of *folder*. Raises UsageError."""
+    language = None
+    if locale is not None:
+        language = read_locale(locale, folder)
+    names = NameBanks.load(folder, locale)
+    return Banks(folder, names, Signals.load(folder, locale), language)
+
+
+@cache
+def _shipped_banks(locale: str | None) -> Banks:
+    return _read_banks(None, locale)
 
 
 class Person(NamedTuple):
@@ -417,14 +445,27 @@ class Crossing:
     names: int | None
     seed: int
 
-    def units(self, conditions: Sequence[Condition]) -> tuple[list[Unit], int]:
+    def units(self, conditions: Sequence[Condition]) -> tuple[tuple[Unit, ...], int]:
         """Every combination of groups, under every signal condition, with its names (and personas);
         without classes each persona as it is. Also how many units each combination has, one after
         the other, which is the same for all.
 
-        Raises UsageError where a combination has too few names, and where the numbers of names
-        differ.
+        They are kept, as the designs of a suite cross the same groups. Raises UsageError where a
+        combination has too few names, and where the numbers of names differ.
         """
+        classes = tuple((name, groups, *values.items()) for name, groups, values in self.classes)
+        settings = (self.slots, self.after_who, self.name_slot, self.names, self.seed)
+        crossing = (classes, tuple(self.personas), *settings, *conditions)
+        kept = self.banks.crossed
+        if crossing not in kept:
+            units = self._crossed(conditions)
+            if len(kept) == _KEPT:
+                kept.clear()
+            kept[crossing] = units
+        return kept[crossing]
+
+    def _crossed(self, conditions: Sequence[Condition]) -> tuple[tuple[Unit, ...], int]:
+        """Return what :meth:`units` does, drawn now. Raises UsageError."""
         units: list[Unit] = []
         sizes: dict[str, int] = {}
         group_slugs = {axis.name: slugs(axis.groups) for axis in self.classes}
@@ -439,7 +480,7 @@ class Crossing:
                 sizes[" ".join(["/".join(chosen), *lead])] = len(made)
                 units += made
         refuse_uneven("the groups have different numbers of names or values", sizes)
-        return units, len(made)
+        return tuple(units), len(made)
 
     def _combination(
         self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,7 @@ from pytest_fairness.design.series import PILOT
 from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
-from pytest_fairness.model import Elicitation, OutcomeKind
+from pytest_fairness.model import Cell, Elicitation, OutcomeKind
 from pytest_fairness.pytest_layer import collection, marks
 from pytest_fairness.pytest_layer.assertion_calls import (
     only_analyzes,
@@ -35,6 +35,7 @@ from pytest_fairness.pytest_layer.plans import (
     elicitation_of,
     parameters_of,
 )
+from pytest_fairness.runs.designs import Script
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 from pytest_fairness.scorers.reading_turn import ORDERS
 from pytest_fairness.scorers.scorer import SHORT_REPLY
@@ -129,26 +130,27 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     each step the reply to the one before. Of strategies, the first may do, or all may be tried. A
     form is asked for in words, and by a schema that goes with one request.
     """
-    few, most = _requests_of(entry)
+    few, most = _requests_of(entry.cell, entry.cell.turns, entry.script)
     if entry.unasked is None or entry.elicitation is Elicitation.PLAIN:
         return few, most
     turns = tuple(map(without_sentence, entry.unasked.turns))
-    plain = replace(entry, cell=replace(entry.unasked, turns=turns), unasked=None)
-    few_plain, most_plain = _requests_of(plain)
+    few_plain, most_plain = _requests_of(entry.unasked, turns, entry.script)
     schema = 0
     if entry.structured:
         schema = len(json.dumps(entry.structured))
     return few.with_form(few_plain, schema), most.with_form(most_plain, schema)
 
 
-def _requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
-    """Return the fewest and the most requests of *entry*, without a schema."""
-    cell = entry.cell
-    script = entry.script
+def _requests_of(
+    cell: Cell, turns: tuple[str, ...], script: Script | None
+) -> tuple[Requests, Requests]:
+    """Return the fewest and the most requests of *cell*, asked in *turns* by *script*, without a
+    schema.
+    """
     if isinstance(script, Pipeline):
-        steps = _steps(script, cell.turns)
+        steps = _steps(script, turns)
         return steps, steps
-    ladder = [cell.turns]
+    ladder = [turns]
     if isinstance(script, Escalation):
         ladder = [strategy.turns for strategy in script.strategies]
     tries = [_conversation(cell.system, turns) for turns in ladder]
