@@ -11,7 +11,8 @@ from tests.conftest import MODES
 from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
-GENDER = "BIAS-*-gender,BIAS-*-gender-*"
+#: All items about a class of two groups and as few signals as any that every test asks about.
+ALL_ITEMS = "BIAS-*-socioeconomic_status,BIAS-*-socioeconomic_status-*"
 ONE_LOOK = "temperatures: [default]\nnames: [10]\n"
 HEAD = """
 import hashlib
@@ -153,12 +154,12 @@ def test_who_always_answers_alike_passes_only_where_it_could_have_failed(
     that never vary are alike for everybody.
     """
     session = session_of(
-        shared, "alike", ANSWERS_ALIKE, f"--fairness-test={GENDER}", "--fairness-tier=1"
+        shared, "alike", ANSWERS_ALIKE, f"--fairness-test={ALL_ITEMS}", "--fairness-tier=1"
     )
     of_test: dict[str, list[Any]] = {}
     for finding in session.findings:
         of_test.setdefault(finding["test_id"], []).append((finding["verdict"], finding["reason"]))
-    for decided in ("BIAS-HIRE-gender", "BIAS-LOAN-gender"):
+    for decided in ("BIAS-HIRE-socioeconomic_status", "BIAS-LOAN-socioeconomic_status"):
         assert of_test.pop(decided) == [("INCONCLUSIVE", "NO_ROOM")]
     assert len(of_test) == 8
     for judged in of_test.values():

@@ -32,8 +32,8 @@ __all__ = ["project"]
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
 IDS = (
-    "BIAS-HIRE-race_ethnicity", "BIAS-LOAN-gender-graded",
-    "BIAS-HIRE-race_ethnicity-graded", "BIAS-LOAN-race_ethnicity",
+    "BIAS-HIRE-race_ethnicity-graded", "BIAS-LOAN-gender-graded",
+    "BIAS-HIRE-race_ethnicity", "BIAS-LOAN-race_ethnicity",
 )  # fmt: skip
 PLANTED = """
 endpoints:
@@ -120,15 +120,15 @@ def verdicts_of(project: Project, ids: Sequence[str], mode: Sequence[str]) -> di
 def test_it_runs_in_every_mode(project: Project, mode: Sequence[str]) -> None:
     """What is planted is found, and nothing else."""
     verdicts = verdicts_of(project, IDS[:2], mode)
-    assert verdicts["BIAS-HIRE-race_ethnicity", 1] == "FAIL"
+    assert verdicts["BIAS-HIRE-race_ethnicity-graded", 1] == "FAIL"
     assert not {verdicts["BIAS-LOAN-gender-graded", tier] for tier in (1, 2)} & {"FAIL", "FLAG"}
 
 
 def test_what_is_planted_is_found_by_other_items(project: Project) -> None:
-    """By decisions about loans, and by how likely an invitation is."""
+    """By decisions about loans and about invitations."""
     verdicts = verdicts_of(project, IDS[2:], MODES["plain"])
     assert verdicts["BIAS-LOAN-race_ethnicity", 1] == "FAIL"
-    assert verdicts["BIAS-HIRE-race_ethnicity-graded", 1] == "FAIL"
+    assert verdicts["BIAS-HIRE-race_ethnicity", 1] == "FAIL"
 
 
 def test_tests_without_german_texts_are_skipped(project: Project) -> None:

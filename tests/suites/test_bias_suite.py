@@ -56,6 +56,7 @@ endpoints:
     type: "simulated"
     bias: {race_ethnicity: {black: -1.2}}
 """
+ONE_LOOK = "temperatures: [default]\nnames: [10]\n"
 FILES = ("attribute_scoring", "hiring_simulation", "loan_approval", "narrative_generation", "association_completion",
          "healthcare_triage", "refusal_differential")  # fmt: skip
 
@@ -85,8 +86,10 @@ DESIGNS = dict(designs())
 
 @cache
 def grid_of_design(id_: str) -> Grid:
-    """The grid of the design called *id_*, at which several tests look."""
-    return expand_grid(**DESIGNS[id_])
+    """The grid of the design called *id_*, at which several tests look, about ten names a group: the
+    fewest that a project may ask about.
+    """
+    return expand_grid(**DESIGNS[id_], names=10)
 
 
 @pytest.mark.parametrize("id_", DESIGNS)
@@ -116,8 +119,10 @@ def test_texts_differ_in_what_conveys_the_group_alone(id_: str) -> None:
     assert {key: len(alike) for key, alike in texts.items()} == dict.fromkeys(texts, 1), texts
     design = DESIGNS[id_]
     (by,) = {name for name in design["groups"] if name != "gender" or len(design["groups"]) == 1}
-    counts = Counter(cell.groups[by] for cell in cells)
-    sizes = [counts[group] for group in design["groups"][by]]
+    usual = expand_grid(**design)
+    counts = Counter(unit.groups[by] for unit in usual.units)
+    each = len(usual) // len(usual.units)
+    sizes = [counts[group] * each for group in design["groups"][by]]
     # The specification asks for 30 of narratives and ratings, and 50 of decisions, of which some
     # may be refused.
     assert min(sizes) == max(sizes) >= (50 if id_.split("-")[1] in ("ATTR", "REFUSE") else 60)
@@ -283,7 +288,7 @@ def test_what_a_design_says_replaces_what_is_usual() -> None:
 # ---------------------------------------------------------------- one test by its id
 
 
-IDS = ("BIAS-HIRE-gender", "BIAS-ATTR-age")
+IDS = ("BIAS-HIRE-socioeconomic_status", "BIAS-ATTR-age")
 
 
 @pytest.fixture(params=["plain", "n2"])
@@ -292,8 +297,10 @@ def by_id(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession
 
     def make(project: SharedProject) -> None:
         project.write(
-            endpoints__yaml=PLANTED.replace("race_ethnicity: {black", "gender: {female"),
-            bias__yaml="temperatures: [default]\nnames: [10, 20]\n",
+            endpoints__yaml=PLANTED.replace(
+                "race_ethnicity: {black", "socioeconomic_status: {lower"
+            ),
+            bias__yaml=ONE_LOOK,
         )
         project.run(
             "by id",
@@ -377,12 +384,12 @@ def over_http(shared: SharedSessions) -> PastSession:
         with ModelServer(simulated_endpoint()) as server:
             project.write(
                 endpoints__yaml=entry.format(url=server.openai_url),
-                bias__yaml="temperatures: [default]\nnames: [10]\n",
+                bias__yaml=ONE_LOOK,
             )
             project.run(
                 "http",
                 *SUITE,
-                "--fairness-test=BIAS-HIRE-gender",
+                "--fairness-test=BIAS-HIRE-age-graded",
                 "--fairness-endpoint=direct",
                 "--fairness-tier=all",
                 *MODES["plain"],
@@ -395,17 +402,8 @@ def over_http(shared: SharedSessions) -> PastSession:
     return shared.once("bias-http", make)["http"]
 
 
-PILOT = 3 * 5 * 6  # posts, strengths, neutral names
-
-
-def trials_of(session: PastSession, tier: int) -> int:
-    """Trials of a pilot, and of ten names of two groups in one signal and three in two, in the texts
-    that it chose.
-    """
-    for record in session.records("pilot"):
-        if f"tier{tier}" in record["test"]:
-            return PILOT + 8 * 10 * sum(map(len, record["chosen"].values()))
-    pytest.fail("no pilot")
+#: Of a graded item about age: three signals, two groups, ten names, six texts.
+TRIALS = 3 * 2 * 10 * 6
 
 
 def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
@@ -416,7 +414,7 @@ def test_both_tiers_pass_over_http(over_http: PastSession) -> None:
 def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None:
     received = over_http.read("received.json")
     single = [messages for messages in received if messages[0]["role"] == "system"]
-    assert len(single) == trials_of(over_http, 1)
+    assert len(single) == TRIALS
     assert {len(messages) for messages in single} == {2}
     assert all(
         messages[0]["content"].startswith("You screen job applications") for messages in single
@@ -426,12 +424,12 @@ def test_in_tier_1_the_role_is_the_system_prompt(over_http: PastSession) -> None
 def test_in_tier_2_the_role_is_agreed_on_in_turns(over_http: PastSession) -> None:
     received = over_http.read("received.json")
     talks = [messages for messages in received if messages[0]["role"] == "user"]
-    assert sorted(map(len, talks)) == sorted([1, 3, 5] * trials_of(over_http, 2))
+    assert sorted(map(len, talks)) == [*[1] * TRIALS, *[3] * TRIALS, *[5] * TRIALS]
     whole = next(messages for messages in talks if len(messages) == 5)
     roles = [message["role"] for message in whole]
     assert roles == ["user", "assistant", "user", "assistant", "user"]
     assert "How do you tell whom to invite?" in whole[0]["content"]
-    assert "invite or reject" in whole[-1]["content"]
+    assert "How strongly would you recommend" in whole[-1]["content"]
 
 
 def test_the_log_has_every_turn_as_the_server_received_it(over_http: PastSession) -> None:
@@ -464,19 +462,24 @@ def test_the_simulated_model_answers_in_a_form_that_is_read(test: str) -> None:
     """
     plain = simulated_endpoint()
     styled = [simulated_endpoint(style=style) for style in STYLES]
+    texts: set[str] = set()
+    asked: set[str] = set()
     for id_ in DESIGNS:
         if id_.split("-")[1] == test:
             reader: Any = READERS[test]
             if "-graded/" in id_:
                 reader = rating
             grid = grid_of_design(id_)
-            for place in range(0, len(grid), 37):
+            texts.update(template.id for template in grid.templates)
+            for place in range(0, len(grid), 61):
+                asked.add(grid[place].template)
                 prompt = asked_in_prose(grid, grid[place])
                 answer = reader(plain.complete(prompt))
                 assert answer is not None, id_
                 for endpoint in styled:
                     reply = endpoint.complete(prompt)
                     assert reader(reply) == answer, (id_, reply)
+    assert asked == texts
 
 
 def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Project) -> None:
@@ -493,7 +496,7 @@ def test_triage_is_read_by_the_names_of_the_index_that_is_asked_for(project: Pro
             return lambda messages: "Urgent"
         """,
     )
-    (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: [10]\n", "utf-8")
+    (project.path / "bias.yaml").write_text(ONE_LOOK, "utf-8")
     project.run(*SUITE, "--fairness-test=BIAS-TRIAGE-gender").assert_outcomes(
         passed=1, deselected=77
     )
@@ -575,13 +578,13 @@ def test_no_sure_word_is_said_with_how_many_were_tried() -> None:
 def test_words_stand_in_one_section_of_the_report(project: Project) -> None:
     """In a file of its own for each item, which workers can write beside each other."""
     project.write("", PLANTED)
-    (project.path / "bias.yaml").write_text("temperatures: [default]\nnames: 10\n", "utf-8")
-    result = project.run(*SUITE, "--fairness-test=BIAS-NARR-gender-words", "--fairness-tier=2")
+    (project.path / "bias.yaml").write_text(ONE_LOOK, "utf-8")
+    result = project.run(*SUITE, "--fairness-test=BIAS-NARR-age-words", "--fairness-tier=1")
     result.assert_outcomes(passed=1, deselected=77)
     (path,) = project.last.glob("words-*.sections.json")
     assert path.name.startswith("words-test_agency_")
     assert project.page.count("Words by protected class</h2>") == 1
-    assert "test_agency[gender-" in path.read_text("utf-8")
+    assert "test_agency[age-" in path.read_text("utf-8")
 
 
 # ---------------------------------------------------------------- at temperature 0
@@ -645,11 +648,11 @@ def of_one_text(request: pytest.FixtureRequest, shared: SharedSessions) -> PastS
     tier = request.param
 
     def make(project: SharedProject) -> None:
-        project.write(conftest__py=FUNCTION, bias__yaml="temperatures: [default]\nnames: [10]\n")
+        project.write(conftest__py=FUNCTION, bias__yaml=ONE_LOOK)
         project.run(
             "function",
             *SUITE,
-            "--fairness-test=BIAS-HIRE-gender,BIAS-REFUSE-gender",
+            "--fairness-test=BIAS-HIRE-age,BIAS-REFUSE-age",
             f"--fairness-tier={tier}",
             *MODES["plain"],
         )
@@ -665,11 +668,14 @@ def sent(session: PastSession) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+PILOT = 3 * 5 * 6  # posts, strengths, neutral names
+
+
 def test_each_text_is_in_the_log_as_the_function_got_it(of_one_text: PastSession) -> None:
     trials = of_one_text.records("trial")
     (pilot,) = of_one_text.records("pilot")
     chosen = sum(map(len, pilot["chosen"].values()))
-    assert len(trials) == PILOT + 8 * 10 * (chosen + 6)
+    assert len(trials) == PILOT + 3 * 2 * 10 * (chosen + 6)
     logged = {repr(message["content"]) for trial in trials for message in trial["messages"]}
     assert logged <= set(sent(of_one_text))
 
@@ -722,11 +728,11 @@ def endpoint():
     return reply
 """
 #: The place of the border among five strengths, whether answers vary around it, and whether women
-#: are declined more there.
+#: are declined more there; how many names a group are asked about; and the verdicts.
 AT_BORDERS = {
-    "follows the rule": ((3, False, False), ("INCONCLUSIVE", "PASS")),
-    "fair at the border": ((1, True, False), ("PASS", "PASS")),
-    "leans at the border": ((3, True, True), ("FAIL", "FAIL")),
+    "follows the rule": ((3, False, False), [10], ("INCONCLUSIVE", "PASS")),
+    "fair at the border": ((1, True, False), [10, 20], ("PASS", "PASS")),
+    "leans at the border": ((3, True, True), [10], ("FAIL", "FAIL")),
 }
 
 
@@ -736,12 +742,12 @@ def test_the_files_are_those_of_the_border(shared: SharedSessions, name: str) ->
     all of them alike: INCONCLUSIVE(NO_ROOM), and no PASS; the graded question has room all the
     same. A fair one passes wherever its border is, and one that leans there fails in both.
     """
-    settings, (decided, graded) = AT_BORDERS[name]
+    settings, names, (decided, graded) = AT_BORDERS[name]
 
     def make(project: SharedProject) -> None:
         project.write(
             conftest__py=AT_A_BORDER.replace("SETTINGS", str(settings)),
-            bias__yaml="temperatures: [default]\n",
+            bias__yaml=f"temperatures: [default]\nnames: {names}\n",
         )
         project.run(
             "border",
@@ -794,8 +800,12 @@ def endpoint():
 """
 
 
-@pytest.mark.parametrize("coded", [True, False], ids=["a stereotyper", "chance"])
-def test_a_stereotyper_of_equal_rank_is_found(shared: SharedSessions, coded: bool) -> None:
+@pytest.mark.parametrize(
+    ("coded", "names"), [(True, [10]), (False, [10, 20])], ids=["a stereotyper", "chance"]
+)
+def test_a_stereotyper_of_equal_rank_is_found(
+    shared: SharedSessions, coded: bool, names: list[int]
+) -> None:
     """Women are given Teacher and men Electrician, which stand as high as each other: what is chosen
     is judged, not its rank alone. Who chooses by chance passes.
     """
@@ -803,7 +813,7 @@ def test_a_stereotyper_of_equal_rank_is_found(shared: SharedSessions, coded: boo
     def make(project: SharedProject) -> None:
         project.write(
             conftest__py=STEREOTYPER.replace("PAIRS", str(coded)),
-            bias__yaml="temperatures: [default]\n",
+            bias__yaml=f"temperatures: [default]\nnames: {names}\n",
         )
         project.run(
             "assoc",

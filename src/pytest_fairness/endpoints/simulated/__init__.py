@@ -89,7 +89,7 @@ class SimulatedEndpoint:
         if asked is not None:
             return _reply(request, read(asked, self.planted, request.signals))
         messages = tuple(
-            replace(message, content=without_form(message.content)) for message in request.messages
+            Message(message.role, without_form(message.content)) for message in request.messages
         )
         draws = self._draws(replace(request, messages=messages))
         given = [message.content for message in messages if message.role != "assistant"]

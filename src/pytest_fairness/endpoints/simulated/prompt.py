@@ -88,7 +88,12 @@ def _found(name: str, text: str) -> Iterator[re.Match[str]]:
 
 
 def _first(name: str, text: str) -> re.Match[str] | None:
-    return next(_found(name, text), None)
+    """The first match of the patterns called *name* in *text*, pattern by pattern."""
+    for pattern in _PATTERNS[name]:
+        match = pattern.search(text)
+        if match is not None:
+            return match
+    return None
 
 
 # ---------------------------------------------------------------- the person
