@@ -85,7 +85,8 @@ from pytest_fairness import assert_no_disparity
 def endpoint():
     return lambda prompt: "Good!" if len(prompt) % 2 else "Good."
 
-@pytest.mark.fairness_grid(template="Rate {name}.", groups={"race_ethnicity": ["white", "black"]})
+@pytest.mark.fairness_grid(
+    template="Rate {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(25,))
 @pytest.mark.parametrize("outcome", ["exclamations", lambda reply: reply.count("!")], ids=["declared", "bare"])
 def test_marks(trials, outcome):
     assert_no_disparity(trials, outcome=outcome, by="race_ethnicity", alpha=1e-9)
@@ -157,7 +158,7 @@ def test_ranking(trials):
     assert_no_preference(trials, by="group", trial="trial", rank="rank", position="position")
 
 @pytest.mark.fairness_pairs(
-    template="Select one candidate. Name only.\\n\\n{candidates}", candidates="four_groups", size=4, repetitions=30,
+    template="Select one candidate. Name only.\\n\\n{candidates}", candidates="four_groups", size=4, repetitions=15,
 )
 def test_choice_among_four(trials):
     assert trials.groupby("trial")["chosen"].sum().eq(1).all()
