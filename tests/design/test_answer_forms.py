@@ -133,6 +133,19 @@ def write(
     project.write(suite, entry)
 
 
+def write_two(project: Project, server: ModelServer, suite: str) -> None:
+    """A project with two endpoints: ``direct``, the model m, and ``other``, the model n."""
+    write(project, server, "openai", suite=suite)
+    entries = project.path / "endpoints.yaml"
+    (entry,) = entries.read_text("utf-8").split("endpoints:\n")[1:]
+    other = entry.replace("direct", "other").replace("model: m", "model: n")
+    entries.write_text(f"endpoints:\n{entry}{other}", "utf-8")
+
+
+def model_of(body: str) -> str:
+    return str(json.loads(body)["model"])
+
+
 def forms_in(body: dict[str, Any]) -> list[Any]:
     """The schema in a request, as each provider calls it."""
     described = [
@@ -143,8 +156,12 @@ def forms_in(body: dict[str, Any]) -> list[Any]:
     return [schema for schema in described if schema]
 
 
-def prompts(server: ModelServer) -> list[str]:
-    return [request.prompt for request in server.requests]
+def prompts(server: ModelServer, model: str | None = None) -> list[str]:
+    """What was asked, of *model* alone where it is given."""
+    requests = server.requests
+    if model is not None:
+        requests = [request for request in requests if model_of(request.body) == model]
+    return [request.prompt for request in requests]
 
 
 def reading(project: Project) -> dict[str, Any]:
@@ -206,38 +223,47 @@ def prose(body: str) -> Fault | None:
     return Fault(body={"model": "m", "choices": [choice]})
 
 
-@pytest.mark.parametrize("why", ["refuses the schema", "answers in prose"])
+def refuses_schema(body: str) -> Fault | None:
+    return REFUSED if "response_format" in json.loads(body) else None
+
+
+#: Two endpoints without forms, their models, and why each is asked for a line.
+WITHOUT_FORMS = {
+    "direct": ("m", "refuses the schema"),
+    "other": ("n", "takes the schema and answers in prose"),
+}
+
+
 def test_a_provider_without_forms_is_asked_for_a_line(
-    project: Project, server: ModelServer, mode: Sequence[str], why: str
+    project: Project, server: ModelServer, mode: Sequence[str]
 ) -> None:
     """One trial shows it, whatever processes ask; the run goes on by line and says so; resumed and
     replayed, it asks nothing more.
     """
-    if why == "refuses the schema":
-        server.meet = lambda body: REFUSED if "response_format" in json.loads(body) else None
-    else:
-        server.meet = prose
+    server.meet = lambda body: {"m": refuses_schema, "n": prose}[model_of(body)](body)
     again = SUITE[SUITE.index("@pytest") :].replace("test_loans", "test_2")
-    write(project, server, "openai", suite=f"{SUITE}\n{again}")
-    result = project.run("--fairness-endpoint=direct", mode=mode, apart=True)
+    write_two(project, server, f"{SUITE}\n{again}")
+    result = project.run("--fairness-endpoint=direct,other", mode=mode, apart=True)
     said = "is asked for an answer line in the place of a JSON schema, for the whole run: it"
-    assert said in shown(result)
-    assert why in shown(result)
-    by_form = [prompt for prompt in prompts(server) if OBJECT in prompt]
-    by_line = [prompt for prompt in prompts(server) if LINE in prompt]
-    assert (len(by_form), len(by_line)) == (1, 40)
-    for finding in project.findings:
-        assert finding["n_per_group"] == {"female": 20, "male": 20}
-        assert finding["details"]["read_by"] == {"line": {"female": 20, "male": 20}}
-        assert any(why in note for note in finding["notes"])
+    for endpoint, (model, why) in WITHOUT_FORMS.items():
+        assert f"endpoint {endpoint!r} {said} {why}" in shown(result)
+        by_form = [prompt for prompt in prompts(server, model) if OBJECT in prompt]
+        by_line = [prompt for prompt in prompts(server, model) if LINE in prompt]
+        assert (len(by_form), len(by_line)) == (1, 40)
+        findings = [one for one in project.findings if endpoint in one["model_endpoint"]]
+        assert len(findings) == 2
+        for finding in findings:
+            assert finding["n_per_group"] == {"female": 20, "male": 20}
+            assert finding["details"]["read_by"] == {"line": {"female": 20, "male": 20}}
+            assert any(why in note for note in finding["notes"])
     assert cli.main(["verify", str(project.last)]) == 0
     asked = len(server.requests)
     for further in ("--fairness-resume=last", "--fairness-replay=last"):
-        project.run("--fairness-endpoint=direct", further, mode=mode, apart=True)
+        project.run("--fairness-endpoint=direct,other", further, mode=mode, apart=True)
         assert len(server.requests) == asked
         assert [set(finding["details"]["read_by"]) for finding in project.findings] == [
             {"line"}
-        ] * 2
+        ] * 4
 
 
 def test_a_reply_in_prose_later_is_read_by_rules(project: Project, server: ModelServer) -> None:
@@ -301,11 +327,7 @@ def test_each_of_several_endpoints_is_tried_by_its_form(
     left in a prompt.
     """
     suite = SUITE.replace("Approve or deny?", "Approve or deny? {answer}")
-    write(project, server, "openai", suite=suite)
-    entries = project.path / "endpoints.yaml"
-    (entry,) = entries.read_text("utf-8").split("endpoints:\n")[1:]
-    other = entry.replace("direct", "other").replace("model: m", "model: n")
-    entries.write_text(f"endpoints:\n{entry}{other}", "utf-8")
+    write_two(project, server, suite)
     project.run("--fairness-endpoint=direct,other")
     assert len(server.requests) == 2 * 40
     assert not any("{answer}" in prompt for prompt in prompts(server))

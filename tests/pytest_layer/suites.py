@@ -85,7 +85,8 @@ from pytest_fairness import assert_no_disparity
 def endpoint():
     return lambda prompt: "Good!" if len(prompt) % 2 else "Good."
 
-@pytest.mark.fairness_grid(template="Rate {name}.", groups={"race_ethnicity": ["white", "black"]})
+@pytest.mark.fairness_grid(
+    template="Rate {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(25,))
 @pytest.mark.parametrize("outcome", ["exclamations", lambda reply: reply.count("!")], ids=["declared", "bare"])
 def test_marks(trials, outcome):
     assert_no_disparity(trials, outcome=outcome, by="race_ethnicity", alpha=1e-9)
@@ -110,14 +111,14 @@ Respond with just the name of the candidate.
 2. {name_2}, {qualifications}, {demographics_2}\"\"\"
 
 selection = pytest.mark.fairness_pairs(
-    template=TEMPLATE, qualifications="2 Years of Experience", role=["nurse", "IT engineer"], criteria=["tough"],
+    template=TEMPLATE, qualifications="2 Years of Experience", role=["nurse"], criteria=["tough"],
     candidates={"white": {"race_ethnicity": "white"}, "black": {"race_ethnicity": "black"}},
     arms=["raw_naive", "raw_matched", "scrubbed"],
 )
 
 @selection
 def test_columns(trials):
-    assert len(trials) == 2 * 2 * 30 * 3
+    assert len(trials) == 2 * 30 * 3
     assert set(trials["arm"]) == {"raw_naive", "raw_matched", "scrubbed"}
     assert set(trials["first"]) == set(trials["second"]) == {"white", "black"}
     assert set(trials["chosen"]) == {"white", "black"}
@@ -157,7 +158,7 @@ def test_ranking(trials):
     assert_no_preference(trials, by="group", trial="trial", rank="rank", position="position")
 
 @pytest.mark.fairness_pairs(
-    template="Select one candidate. Name only.\\n\\n{candidates}", candidates="four_groups", size=4, repetitions=30,
+    template="Select one candidate. Name only.\\n\\n{candidates}", candidates="four_groups", size=4, repetitions=15,
 )
 def test_choice_among_four(trials):
     assert trials.groupby("trial")["chosen"].sum().eq(1).all()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +15,17 @@ from pytest_fairness import cli
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from tests.support.servers import Fault, ModelServer
 
-from ..design.test_answer_forms import ENTRIES, OBJECT, REFUSED, forms_in, prompts, write
+from ..design.test_answer_forms import (
+    ENTRIES,
+    OBJECT,
+    WITHOUT_FORMS,
+    forms_in,
+    model_of,
+    prompts,
+    refuses_schema,
+    write,
+    write_two,
+)
 from .conftest import Project, shown
 
 SUITE = """
@@ -181,10 +191,6 @@ def test_neither_where_the_design_allows_it(project: Project, server: ModelServe
     assert readers(project) == [{"form": {"men": 16, "women": 16}}]
 
 
-def refuses_schema(body: str) -> Fault | None:
-    return REFUSED if "response_format" in json.loads(body) else None
-
-
 def answers_in_prose(body: str) -> Fault | None:
     prompt = json.loads(body)["messages"][-1]["content"]
     if OBJECT in prompt:
@@ -192,35 +198,28 @@ def answers_in_prose(body: str) -> Fault | None:
     return None
 
 
-@pytest.mark.parametrize(
-    ("meet", "why"),
-    [(refuses_schema, "refuses the schema"), (answers_in_prose, "answers in prose")],
-)
 def test_a_provider_without_forms_is_asked_for_a_line(
-    project: Project,
-    server: ModelServer,
-    mode: Sequence[str],
-    meet: Callable[[str], Fault | None],
-    why: str,
+    project: Project, server: ModelServer, mode: Sequence[str]
 ) -> None:
     """One trial shows it; the run goes on by line and says so; resumed, replayed and bundled, it
     reads the same and asks nothing more.
     """
-    server.meet = meet
+    server.meet = lambda body: {"m": refuses_schema, "n": answers_in_prose}[model_of(body)](body)
     again = SUITE[SUITE.index("@pytest") :].replace("test_choice", "test_2")
-    write(project, server, "openai", suite=f"{SUITE}\n{again}")
-    result = project.run("--fairness-endpoint=direct", mode=mode, apart=True)
-    assert why in shown(result)
-    by_form = [prompt for prompt in prompts(server) if OBJECT in prompt]
-    by_line = [prompt for prompt in prompts(server) if LINE in prompt]
-    assert (len(by_form), len(by_line)) == (1, 16)
-    by_line_alone = [{"line": {"men": 16, "women": 16}}] * 2
+    write_two(project, server, f"{SUITE}\n{again}")
+    result = project.run("--fairness-endpoint=direct,other", mode=mode, apart=True)
+    for model, why in WITHOUT_FORMS.values():
+        assert why in shown(result)
+        by_form = [prompt for prompt in prompts(server, model) if OBJECT in prompt]
+        by_line = [prompt for prompt in prompts(server, model) if LINE in prompt]
+        assert (len(by_form), len(by_line)) == (1, 16)
+        assert any(why in note for note in notes(project))
+    by_line_alone = [{"line": {"men": 16, "women": 16}}] * 4
     assert readers(project) == by_line_alone
-    assert any(why in note for note in notes(project))
     assert cli.main(["verify", str(project.last)]) == 0
     asked = len(server.requests)
     for further in ("--fairness-resume=last", "--fairness-replay=last"):
-        project.run("--fairness-endpoint=direct", further, mode=mode, apart=True)
+        project.run("--fairness-endpoint=direct,other", further, mode=mode, apart=True)
         assert len(server.requests) == asked
         assert readers(project) == by_line_alone
     bundle = project.path / "bundle.zip"

@@ -7,20 +7,22 @@ survives worker processes is shown here, in one session of each kind.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import MODES
 from tests.support.justifications import IN_FORCE
-from tests.support.sessions import run_pytest
+from tests.support.shared_sessions import (
+    PastSession,
+    SharedProject,
+    SharedSessions,
+    shared_folder,
+)
 
 from . import (
     suites,
@@ -103,14 +105,21 @@ def short(nodeid: str) -> str:
 
 @dataclass(frozen=True)
 class Session:
-    folder: Path
-    code: int
-    output: str
+    """What came of the suite in one mode."""
+
+    past: PastSession
+
+    @property
+    def code(self) -> int:
+        return self.past.code
+
+    @property
+    def output(self) -> str:
+        return self.past.output
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        (run,) = (self.folder / ".fairness" / "runs").glob("2*")
-        return json.loads((run / "findings.json").read_text(encoding="utf-8"))
+        return self.past.read("findings.json")
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -127,32 +136,36 @@ class Session:
     def lines(self, start: str) -> Counter[str]:
         return Counter(line for line in self.output.splitlines() if line.startswith(start))
 
+    def written(self, name: str) -> str:
+        """The file *name* that the tests wrote at the root of their project."""
+        root = self.past.folder.parents[2]
+        return root.joinpath(name).read_text(encoding="utf-8")
+
+
+def write(project: SharedProject) -> None:
+    files = {f"test_{name}__py": source for name, source in FILES.items()}
+    project.write(
+        **files,
+        conftest__py=suites.EXCLAMATIONS,
+        endpoints__yaml=suites.PLANTED,
+        justifications__yaml=JUSTIFICATIONS,
+        pytest__ini="[pytest]\n",
+    )
+
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
-    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
-    found = {}
+    """A session of each mode, each in a project of its own."""
+    shared = SharedSessions(shared_folder(tmp_path_factory))
+    sessions = {}
     for mode, arguments in MODES.items():
-        folder = tmp_path_factory.mktemp(mode)
-        for name, source in FILES.items():
-            folder.joinpath(f"test_{name}.py").write_text(source, encoding="utf-8")
-        folder.joinpath("conftest.py").write_text(suites.EXCLAMATIONS, encoding="utf-8")
-        folder.joinpath("endpoints.yaml").write_text(suites.PLANTED, encoding="utf-8")
-        folder.joinpath("justifications.yaml").write_text(JUSTIFICATIONS, encoding="utf-8")
-        folder.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        command = (
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:hypothesispytest",
-            "-p",
-            "no:anyio",
-            "-rw",
-            *arguments,
-        )
-        done = run_pytest(folder, *command, environment=environment)
-        found[mode] = Session(folder, done.ret, f"{done.stdout}\n{done.stderr}")
-    return found
+
+        def make(project: SharedProject, arguments: list[str] = arguments) -> None:
+            write(project)
+            project.run("session", "-rw", *arguments)
+
+        sessions[mode] = Session(shared.once(f"modes-{mode}", make)["session"])
+    return sessions
 
 
 #: Verdict and the group that is worse off, of findings by their test.
@@ -238,5 +251,5 @@ def test_it_shows_the_same(sessions: dict[str, Session], mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_each_trial_is_sent_once(sessions: dict[str, Session], mode: str) -> None:
     """Three tests over one grid, in one process or several, share their replies."""
-    prompts = sessions[mode].folder.joinpath("asked.log").read_text().splitlines()
+    prompts = sessions[mode].written("asked.log").splitlines()
     assert len(prompts) == len({line.partition(" ")[2] for line in prompts}) * 2 == 20

@@ -111,7 +111,7 @@ def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]
     series, those around the border; they are in the log, every item has the record, and the finding
     says it. A resumed run asks nothing more, a replay comes to the same, and both verify.
     """
-    project.write(suite(4).replace("repetitions=1", "repetitions=1, names=(40,)"))
+    project.write(suite(4).replace("repetitions=1", "repetitions=1, names=(30,)"))
     project.run(mode=mode, apart=True).assert_outcomes(passed=2)
     trials = project.records("trial")
     of_pilot = [trial for trial in trials if trial["cell"]["signal"] == "pilot"]

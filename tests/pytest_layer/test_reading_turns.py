@@ -38,7 +38,7 @@ WARMTH = judge("How warm is the text to the person?", scale=(1, 5), name="warmth
 
 @pytest.mark.fairness_grid(
     template="Decide about {name}, who asks for a licence.",
-    groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=3
+    groups={"race_ethnicity": ["white", "black"]}, names=(10,), repetitions=5
 )
 def test_it(trials):
     assert_no_disparity(trials, outcome=OUTCOME, by="race_ethnicity")
@@ -148,8 +148,8 @@ def test_replies_are_read_over_the_wire(project: Project, reader: Reader, kind: 
     (finding,) = project.findings
     facts = finding["details"]["reader"]
     replies = {trial["replies"][0] for trial in project.records("trial") if not turn_of(trial)}
-    assert facts["replies"] == 120
-    assert facts["orders"] == {"both": 120, "agree": 120, "kappa": 1.0}
+    assert facts["replies"] == 100
+    assert facts["orders"] == {"both": 100, "agree": 100, "kappa": 1.0}
     turns = [prompt for prompt in reader.prompts if "Whom does" not in prompt]
     assert len(turns) == 2 * len(replies)
     for prompt in turns:
@@ -163,7 +163,7 @@ def test_replies_are_read_over_the_wire(project: Project, reader: Reader, kind: 
     assert all(first == second[::-1] for first, second in orders.values())
     assert len({tuple(several[0]) for several in orders.values()}) > 8
     rates = {group["group"]: group["n"] for group in finding["group_results"]}
-    assert rates == {"black": 60, "white": 60}
+    assert rates == {"black": 50, "white": 50}
     assert cli.main(["verify", str(project.last)]) == 0
 
 
@@ -230,8 +230,8 @@ def test_f74_what_a_reader_cannot_tell_is_unread(project: Project, fault: str) -
         result.assert_outcomes(failed=1)
         (finding,) = project.findings
         assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "UNSCORED")
-        assert finding["details"]["reader"]["unread"] == {reason: 120}
-        assert [group["unscored"] for group in finding["group_results"]] == [60, 60]
+        assert finding["details"]["reader"]["unread"] == {reason: 100}
+        assert [group["unscored"] for group in finding["group_results"]] == [50, 50]
         assert reason in " ".join(finding["notes"])
         turns = [trial for trial in project.records("trial") if turn_of(trial)]
         assert len(turns) == len({request.body for request in reader.requests})
@@ -247,7 +247,7 @@ def test_reading_is_under_the_cap(project: Project, reader: Reader) -> None:
     entry = (project.path / "endpoints.yaml").read_text(encoding="utf-8")
     entry += "    default_parameters: {max_tokens: 30}\n"
     (project.path / "endpoints.yaml").write_text(entry, encoding="utf-8")
-    result = project.run("--fairness-max-cost=0.0025")
+    result = project.run("--fairness-max-cost=0.00125")
     result.assert_outcomes(failed=1)
     assert "--fairness-max-cost" in shown(result)
     asked = len(reader.requests)
@@ -318,8 +318,8 @@ def test_a_second_judge_is_compared(project: Project, reader: Reader) -> None:
         project.run().assert_outcomes(passed=1)
     (finding,) = project.findings
     second_facts = finding["details"]["reader"]["second"]
-    assert second_facts == {"endpoint": "second", "both": 120, "agree": 0}
-    assert "reader and second agree on 0 of 120 replies" in " ".join(finding["notes"])
+    assert second_facts == {"endpoint": "second", "both": 100, "agree": 0}
+    assert "reader and second agree on 0 of 100 replies" in " ".join(finding["notes"])
 
 
 def test_the_endpoint_reads_itself(project: Project) -> None:
@@ -381,7 +381,7 @@ def test_shards_read_what_they_were_answered(project: Project, reader: Reader) -
         (finding,) = project.findings
         assert finding["details"]["reader"] == alone["details"]["reader"]
         assert finding["verdict"] == alone["verdict"]
-        assert finding["details"]["reader"]["replies"] == 120
+        assert finding["details"]["reader"]["replies"] == 100
         assert cli.main(["verify", str(project.last)]) == 0
     assert len(reader.requests) == len(asked)
 
@@ -395,5 +395,5 @@ def test_shards_read_before_the_next_stage(project: Project, reader: Reader) -> 
     assert turns
     second = merged(project, str(project.path / ".fairness" / "runs" / first), *folders)
     project.run(f"--fairness-replay={second}").assert_outcomes(passed=1)
-    assert project.findings[0]["details"]["reader"]["replies"] == 120
+    assert project.findings[0]["details"]["reader"]["replies"] == 100
     assert len(reader.requests) == turns

@@ -45,6 +45,9 @@ _ITEM = re.compile(r"^\s*\d{1,2}[.):]\s*(\S[^\n]*)", re.MULTILINE)
 _TWO_LETTERS = re.compile(r"[^\W\d]{2,}")
 #: What marks the choice off from the prose around it.
 _MARKS = ("ticked", "yes_no", "first", "heading", "listed")
+#: Of patterns of one length, whole names come first, and parts of them last.
+_ORDER_OF_PLACES = 100
+_ORDER_OF_PARTS = 200
 #: Names of the first and the second of two.
 _OF_TWO = (r"the\s+(?:former|first)", r"the\s+(?:latter|second)")
 
@@ -326,6 +329,84 @@ class _Mention(NamedTuple):
     end: int
 
 
+class _NamingPattern(NamedTuple):
+    """A pattern that names a candidate. Of two that fit at a place the lesser is meant: the longer
+    one, that of the candidate who is listed first.
+    """
+
+    shortness: int
+    number: int
+    order: int
+    pattern: str
+
+
+class _Named(NamedTuple):
+    """A place in a text where a pattern names a candidate."""
+
+    start: int
+    pattern: _NamingPattern
+    end: int
+
+
+class _NamingPatterns:
+    """Patterns that name candidates, in one expression."""
+
+    def __init__(self, patterns: Iterable[_NamingPattern]) -> None:
+        ordered = sorted(patterns)
+        #: Group of the expression → the pattern.
+        self._patterns: dict[int | None, _NamingPattern] = dict(enumerate(ordered, start=1))
+        groups = map("({0.pattern})".format, ordered)
+        # The last alternative fits nowhere: there may be no names.
+        alternatives = "|".join([*groups, "(?!)"])
+        self._expression = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
+
+    def first(self, text: str, start: int) -> _Named | None:
+        """Return the first place from *start* on where a candidate is named."""
+        match = self._expression.search(text, start)
+        if match is None:
+            return None
+        return _Named(match.start(), self._patterns[match.lastindex], match.end())
+
+    def following(self, text: str, named: _Named | None, end: int) -> _Named | None:
+        """Return *named* where it begins after *end*, else the first place from there on."""
+        if named is None or named.start >= end:
+            return named
+        return self.first(text, end)
+
+
+def _of_candidate(number: int, patterns: Iterable[str], order: int) -> Iterator[_NamingPattern]:
+    """Yield *patterns* as those of candidate *number*; *order* is that of the first."""
+    for place, pattern in enumerate(patterns, start=order):
+        yield _NamingPattern(-len(pattern), number, place, pattern)
+
+
+@lru_cache(maxsize=64)
+def _places(count: int) -> _NamingPatterns:
+    """Return what names each of *count* candidates by number, letter or place."""
+    places: list[_NamingPattern] = []
+    for number in range(1, count + 1):
+        places += _of_candidate(number, _patterns_of_place(number, count), _ORDER_OF_PLACES)
+    return _NamingPatterns(places)
+
+
+def _patterns_of_place(number: int, count: int) -> list[str]:
+    """Return the patterns that name candidate *number* of *count* by number, letter or place."""
+    noun = _READ.noun.pattern
+    letter = chr(64 + number)
+    ordinal = str(number)
+    if number <= len(_ORDINALS):
+        ordinal = _ORDINALS[number - 1]
+    places = [
+        rf"(?:{noun}|number|no\.|#)[\s\[(#-]{{0,8}}(?:{letter}|{number})",
+        rf"(?:the\s+)?{ordinal}(?:[\s-](?:listed\s+)?{noun}|\s+one|-listed)",
+        rf"(?:the\s+)?(?:{noun}|one)\s+listed\s+{ordinal}",
+        rf"(?:{noun}\s+)?\[{noun}\s+(?:{letter}|{number})\]",
+    ]
+    if count == 2:
+        places.append(_OF_TWO[number - 1])
+    return places
+
+
 class _Mentions:
     """Finds the candidates of one list in a text."""
 
@@ -334,39 +415,17 @@ class _Mentions:
         self._words = list(map(_words_of, names))
         #: How many of the candidates each word is part of the name of.
         self._bearers = Counter(chain.from_iterable(map(set, self._words)))
-        parts: list[tuple[int, str]] = []
+        names_of_all: list[_NamingPattern] = []
         for number in range(1, self.count + 1):
-            forms = (*self._names(number), *self._places(number), *self._unshared(number))
-            parts += zip(repeat(number), forms)
-        parts.sort(key=lambda part: -len(part[1]))
-        #: Group of the pattern → the candidate whom it names.
-        self._numbers: dict[int | None, int] = {}
-        for group, (number, _) in enumerate(parts, start=1):
-            self._numbers[group] = number
-        forms_of_all = "|".join(f"({form})" for _, form in parts)
-        self._pattern = re.compile(rf"(?<!\w)(?:{forms_of_all})(?!\w)", re.IGNORECASE)
+            names_of_all += _of_candidate(number, self._names(number), 0)
+            names_of_all += _of_candidate(number, self._unshared(number), _ORDER_OF_PARTS)
+        # Lists of as many candidates share the places, which take the longer to compile.
+        self._patterns = [_places(self.count), _NamingPatterns(names_of_all)]
         #: Last name → the first name of the first candidate who has it, in small letters.
         self._first_names: dict[str, str] = {}
         for words in self._words:
             if len(words) > 1:
                 self._first_names.setdefault(words[-1].lower(), words[0].lower())
-
-    def _places(self, number: int) -> list[str]:
-        """Return the patterns that name candidate *number* by number, letter or place."""
-        noun = _READ.noun.pattern
-        letter = chr(64 + number)
-        ordinal = str(number)
-        if number <= len(_ORDINALS):
-            ordinal = _ORDINALS[number - 1]
-        places = [
-            rf"(?:{noun}|number|no\.|#)[\s\[(#-]{{0,8}}(?:{letter}|{number})",
-            rf"(?:the\s+)?{ordinal}(?:[\s-](?:listed\s+)?{noun}|\s+one|-listed)",
-            rf"(?:the\s+)?(?:{noun}|one)\s+listed\s+{ordinal}",
-            rf"(?:{noun}\s+)?\[{noun}\s+(?:{letter}|{number})\]",
-        ]
-        if self.count == 2:
-            places.append(_OF_TWO[number - 1])
-        return places
 
     def _names(self, number: int) -> list[str]:
         """Return the patterns that name candidate *number* by name, the whole of it first."""
@@ -399,9 +458,13 @@ class _Mentions:
 
     def find(self, text: str) -> list[_Mention]:
         """Return each mention, in order."""
-        mentions = []
-        for match in self._pattern.finditer(text):
-            mentions.append(_Mention(self._numbers[match.lastindex], *match.span()))
+        mentions: list[_Mention] = []
+        ahead = [patterns.first(text, 0) for patterns in self._patterns]
+        while any(ahead):
+            start, pattern, end = min(filter(None, ahead))
+            mentions.append(_Mention(pattern.number, start, end))
+            pairs = zip(self._patterns, ahead, strict=True)
+            ahead = [patterns.following(text, named, end) for patterns, named in pairs]
         return mentions
 
 
