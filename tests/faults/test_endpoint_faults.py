@@ -255,15 +255,19 @@ def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(
     check(requested.case)
 
 
-SCORED = SUITE.replace(
-    'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
-    """for outcome in BUILT_IN:
+SCORED = (
+    SUITE.replace("names=(20,)", "names=(2,)")
+    .replace(
+        'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
+        """for outcome in BUILT_IN:
         values = outcome_of(trials, outcome).values
         assert len(values) == len(trials) and not values.isin([float("inf"), float("-inf")]).any(), outcome""",
-).replace(
-    "import pytest\n",
-    "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n",
-    1,
+    )
+    .replace(
+        "import pytest\n",
+        "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n",
+        1,
+    )
 )
 
 
