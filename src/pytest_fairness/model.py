@@ -27,6 +27,10 @@ def fields_of(part: type[Any], holder: object) -> dict[str, Any]:
     return {field.name: getattr(holder, field.name) for field in fields(part)}
 
 
+#: Most of what a finding holds.
+_JSON_AS_IT_IS = frozenset((type(None), bool, int, str))
+
+
 def to_json(value: Any) -> JSON:
     """Plain JSON of any noun or numpy scalar: NaN becomes ``null``, infinities ``"Infinity"`` and
     ``"-Infinity"``.
@@ -34,10 +38,14 @@ def to_json(value: Any) -> JSON:
     Raises TypeError for anything else: what cannot cross a process boundary is seen where it is
     made.
     """
-    if value is None or isinstance(value, (bool, str, int, float)):
+    kind = type(value)
+    if kind in _JSON_AS_IT_IS:
+        same: JSON = value
+        return same
+    if isinstance(value, (str, int, float)):
         return _scalar_to_json(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    if is_dataclass(kind):
+        return {name: to_json(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -47,10 +55,10 @@ def to_json(value: Any) -> JSON:
     raise TypeError(f"{type(value).__name__} is not JSON: {value!r}")
 
 
-def _scalar_to_json(value: bool | str | float | None) -> JSON:
+def _scalar_to_json(value: str | float) -> JSON:
     if isinstance(value, StrEnum):
         return str(value)
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, str):
         return value
     if isinstance(value, int):
         return int(value)
@@ -58,10 +66,10 @@ def _scalar_to_json(value: bool | str | float | None) -> JSON:
 
 
 def _float_to_json(value: float) -> JSON:
-    if math.isnan(value):
-        return None
     if math.isfinite(value):
         return float(value)
+    if math.isnan(value):
+        return None
     if value > 0:
         return "Infinity"
     return "-Infinity"
@@ -72,6 +80,11 @@ def number(value: Any) -> float | None:
     if value is None:
         return None
     return float(value)
+
+
+@cache
+def _names(noun: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(noun))
 
 
 @cache

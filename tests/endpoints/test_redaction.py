@@ -92,7 +92,7 @@ SPELT = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(), st.lists(SPELT, max_size=3), st.text())
 def test_what_stands_around_a_secret_stays(
     before: str, spelling: list[Callable[[str], str]], after: str
@@ -107,10 +107,10 @@ def test_what_stands_around_a_secret_stays(
     assert "[redacted]" in cut
 
 
-def test_a_megabyte_of_escapes_is_read_through() -> None:
+def test_a_quarter_of_a_megabyte_of_escapes_is_read_through() -> None:
     """Each of which is looked at, in every layer, in a time that is proportional to their number."""
     for unit in ('\\"', "\\", "&amp;", "%41", "\\u0041", f"{SECRET} "):
-        text = unit * (1_000_000 // len(unit))
+        text = unit * (250_000 // len(unit))
         assert (redact_values(text) == text) == (SECRET not in text)
 
 

@@ -1,4 +1,4 @@
-"""F1 to F21 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can
+"""F1 to F21 and F59 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can
 do to a run.
 
 What a server answers to a trial stands in one table, and is asked over every route that it can come
@@ -29,6 +29,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import Request
+from pytest_fairness.endpoints.litellm import load_litellm
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
@@ -714,6 +715,30 @@ def test_f19_what_goes_through_litellm_is_one_request_an_attempt(
     assert len(outcome.case.ledger) == len(attempts) <= 2
     assert all(attempt["cost"] > WORST for attempt in attempts) == (fault.status != 429)
     check(outcome.case, oracles=BUT_THE_BYTES)
+
+
+def test_f59_a_first_import_that_takes_longer_than_an_attempt(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No trial is lost to it, and each request is logged as sent once, as it arrived. It stands
+    beside others that import litellm, so that a process does it once.
+    """
+    assert ask(LITELLM).statuses == ["answered"]  # what it does once, and is no import, is done
+
+    def load() -> Any:
+        time.sleep(2.5)
+        return load_litellm()
+
+    monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", load)
+    requested = ask(LITELLM, count=4, attempt_timeout=2.0)
+    assert requested.statuses == ["answered"] * 4
+    assert (
+        len(requested.case.of("sent"))
+        == len(requested.case.of("attempt"))
+        == len(requested.case.ledger)
+        == 4
+    )
+    check(requested.case, oracles="234567")
 
 
 SURROUNDED = """

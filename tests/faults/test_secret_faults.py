@@ -14,6 +14,7 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints import callable_endpoint, create_endpoint
+from pytest_fairness.reports import bundle as reports_bundle
 from pytest_fairness.reports.verification import is_on_wire
 from tests.support.servers import Fault, ModelServer
 
@@ -225,8 +226,10 @@ def test_f65_a_session_with_a_callable(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A key of the command line and one of the environment: in no file, no export, no bundle; which
-    verifies.
+    verifies. The page to be signed is drawn where there are no workers.
     """
+    if mode:
+        monkeypatch.setattr(reports_bundle, "surroundings", lambda: None)
     monkeypatch.setenv("SERVICE_TOKEN", SECRET)
     project.write(SUITE)
     project.path.joinpath("conftest.py").write_text(ECHO, encoding="utf-8")
@@ -246,6 +249,7 @@ def test_f65_a_session_with_a_server(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Such a run verifies, as a run and as a bundle, and neither has the key."""
+    monkeypatch.setattr(reports_bundle, "surroundings", lambda: None)
     monkeypatch.setenv("THE_KEY", SECRET)
     project.write()
     spoken = list(TEXTS.values())

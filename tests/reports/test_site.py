@@ -15,6 +15,7 @@ import pytest
 from pytest_fairness.cli import main
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports import bundle as reports_bundle
 from pytest_fairness.reports.bundle import sha256_of, write_bundle
 from pytest_fairness.reports.findings_json import ItemResult, RunResults, read_results
 from pytest_fairness.reports.html import render
@@ -59,7 +60,10 @@ def run(project: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def bundle(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_bundle(run, tmp_path_factory.mktemp("out") / "evidence.zip")
+    """Without the page to be signed, which is drawn again wherever a bundle is verified."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports_bundle, "surroundings", lambda: None)
+        return write_bundle(run, tmp_path_factory.mktemp("out") / "evidence.zip")
 
 
 def contents(site: Path) -> dict[str, bytes]:

@@ -20,6 +20,7 @@ import pytest
 from pytest_fairness.cli import main
 from pytest_fairness.engine import progress
 from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports import bundle as reports_bundle
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.bundle import unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import RunResults, read_results
@@ -28,7 +29,7 @@ from pytest_fairness.reports.sections import Entry
 from pytest_fairness.reports.verification import is_on_wire
 from pytest_fairness.runs.judgements import TYPE
 from tests.support.runs import relogged, resummed
-from tests.support.sessions import run_pytest
+from tests.support.shared_sessions import SharedProject, SharedSessions, shared_folder
 
 SUITE = """
 import pandas as pd
@@ -89,46 +90,60 @@ MITIGATED = """
 """
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_project(project: SharedProject) -> None:
     """A project under git whose baseline was approved twice, with a run that every analysis has
-    judged.
+    judged; beside it the run's bundle, and one without the page to be signed, which takes longer to
+    draw than all the rest of it.
     """
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "test_it.py").write_text(SUITE, encoding="utf-8")
-    (folder / "endpoints.yaml").write_text(BIASED, encoding="utf-8")
-    (folder / "mitigations.yaml").write_text(MITIGATED, encoding="utf-8")
+    project.write(test_it__py=SUITE, endpoints__yaml=BIASED, mitigations__yaml=MITIGATED)
 
     def git(*arguments: str) -> None:
         author = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-        subprocess.run(["git", *author, *arguments], cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *author, *arguments], cwd=project.path, check=True, capture_output=True
+        )
 
     git("init", "-q")
     approve = ("--fairness-approve", "-k", "test_baseline", "--fairness-justification")
     for why, endpoint in (("first", "simulated"), ("a biased model", "planted")):
         asked = ("--fairness-endpoint", endpoint, *approve, why, "--fairness-approve-regression")
-        result = run_pytest(folder, "-p", "no:cacheprovider", *asked)
-        assert result.ret == 0, result.stdout.str()
+        project.run(why, *asked)
+        assert project.sessions[why].code == 0, project.sessions[why].output
         git("add", "baselines")
         git("commit", "-qm", why)
-    run_pytest(folder, "-p", "no:cacheprovider", "--fairness-endpoint", "planted")
-    return folder
+    project.run("whole", "--fairness-endpoint", "planted")
+    run = project.sessions["whole"].folder
+    write_bundle(run, project.path / "evidence.zip")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports_bundle, "surroundings", lambda: None)
+        write_bundle(run, project.path / "unsigned.zip")
 
 
 @pytest.fixture(scope="module")
-def whole(project: Path) -> Path:
-    return max((project / ".fairness" / "runs").glob("2*"))
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shared = SharedSessions(shared_folder(tmp_path_factory))
+    return shared.once("verification", make_project)["whole"].folder
 
 
 @pytest.fixture(scope="module")
-def bundle(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_bundle(whole, tmp_path_factory.mktemp("out") / "evidence.zip")
+def project(whole: Path) -> Path:
+    return whole.parents[2]
 
 
 @pytest.fixture
-def folder(bundle: Path, tmp_path: Path) -> Path:
-    """The bundle, unpacked, to be tampered with."""
-    return unpack(bundle, tmp_path / "unpacked")
+def bundle(project: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(project / "evidence.zip", tmp_path))
+
+
+@pytest.fixture
+def unsigned_bundle(project: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(project / "unsigned.zip", tmp_path))
+
+
+@pytest.fixture
+def folder(unsigned_bundle: Path, tmp_path: Path) -> Path:
+    """A bundle, unpacked, to be tampered with."""
+    return unpack(unsigned_bundle, tmp_path / "unpacked")
 
 
 def edited(folder: Path, name: str, change: Callable[[Any], None]) -> None:
@@ -149,8 +164,17 @@ def test_an_honest_run_verifies(
     whole: Path, bundle: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a run, a file and a folder; every finding is derived, and the same inputs give the same
-    bytes.
+    bytes. The log is read as often whatever the findings: looking up the replies of each finding in
+    the exported file took most of the time, and grew with its square.
     """
+    opened: list[Path] = []
+    real = Path.open
+
+    def counting(path: Path, *arguments: Any, **more: Any) -> Any:
+        opened.append(path)
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", counting)
     monkeypatch.chdir(project)
     for path in (whole, bundle):
         found = verify(path)
@@ -162,16 +186,20 @@ def test_an_honest_run_verifies(
     assert "choices read again" in about["test_choices", "chosen"]
     assert write_bundle(whole, bundle) == bundle
     assert any("made of it" in line or "follow from what" in line for line in found.checked)
+    often = sum(path.name == "trials.jsonl" for path in opened)
+    assert often < len(read_results(whole).findings)
 
 
 def test_the_commands(
     whole: Path,
-    bundle: Path,
+    unsigned_bundle: Path,
     folder: Path,
     project: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Any,
 ) -> None:
+    bundle = unsigned_bundle
+    monkeypatch.setattr(reports_bundle, "surroundings", lambda: None)
     monkeypatch.chdir(project)
     monkeypatch.setattr(progress, "_MOST", 0.0)  # else a line every 15 s
     assert main(["audit", "last", "--into", str(bundle)]) == 0
@@ -199,26 +227,6 @@ def test_the_commands(
     assert main(["audit", "last", "--into", str(other)]) == 2
     assert "is there already, and is another" in capsys.readouterr().err
     assert other.read_bytes() == b"mine"
-
-
-def test_the_log_is_read_as_often_whatever_the_findings(
-    whole: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Looking up the replies of each finding in the exported file took most of the time, and grew
-    with its square.
-    """
-    opened: list[Path] = []
-    real = Path.open
-
-    def counting(path: Path, *arguments: Any, **more: Any) -> Any:
-        opened.append(path)
-        return real(path, *arguments, **more)
-
-    monkeypatch.setattr(Path, "open", counting)
-    write_bundle(whole, tmp_path / "again.zip")
-    assert verify(bundle).problems == []
-    often = sum(path.name == "trials.jsonl" for path in opened)
-    assert often < len(read_results(whole).findings)
 
 
 def test_the_index_leads_to_everything(folder: Path) -> None:
