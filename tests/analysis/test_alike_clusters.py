@@ -54,15 +54,20 @@ def parquet(rows: pd.DataFrame, folder: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("by", ["race", ["race", "age"]])
+HIRED = partial(analyze_disparity, outcome="hired")
+RATIO = partial(analyze_four_fifths, outcome="said", favourable="yes")
+
+
 @pytest.mark.parametrize(
-    "analyze",
+    ("analyze", "by"),
     [
-        partial(analyze_disparity, outcome="hired"),
-        partial(analyze_disparity, outcome="said"),
-        partial(analyze_disparity, outcome="points", kind="numeric"),
-        partial(analyze_disparity, outcome="points", kind="ordinal"),
-        partial(analyze_four_fifths, outcome="said", favourable="yes"),
+        (HIRED, "race"),
+        (partial(analyze_disparity, outcome="said"), "race"),
+        (partial(analyze_disparity, outcome="points", kind="numeric"), "race"),
+        (partial(analyze_disparity, outcome="points", kind="ordinal"), "race"),
+        (RATIO, "race"),
+        (HIRED, ["race", "age"]),
+        (RATIO, ["race", "age"]),
     ],
 )
 def test_clusters_alike_give_the_finding_of_the_rows(

@@ -205,8 +205,8 @@ def test_what_became_of_the_missing_is_counted_in_rows() -> None:
         assert unlike(expected, analyze(counts, **given)) == []
 
 
-#: Half of the designs are looked at where no answer is missing, the other half where many are, and
-#: all of them where some are.
+#: Half of the designs are looked at where no answer is missing but those refused, the other half
+#: where many are missing, and all of them where some are, and some refused.
 HALF = [(None, None), ("person", "year"), ("own", None)]
 OTHER_HALF = [(None, "year"), ("person", None), ("own", "year")]
 DESIGNS = {0.0: HALF, 0.03: [*HALF, *OTHER_HALF], 0.09: OTHER_HALF}
@@ -237,7 +237,12 @@ def test_ratings_and_numbers_are_judged_by_counts(
     refused = chance.random(size) < 0.02 + 0.1 * is_b
     rows[score] = np.where((chance.random(size) < lost) | refused, np.nan, values)
     monkeypatch.setattr(disparity, "by_rows", None)
-    for frame in (rows, rows.assign(refused=refused)):
+    frames = []
+    if lost < 0.05:
+        frames.append(rows.assign(refused=refused))
+    if lost:
+        frames.append(rows)
+    for frame in frames:
         for cluster, block in DESIGNS[lost]:
             given = {"outcome": score, "by": "race", "cluster": cluster, "block": block}
             expected = analyze_disparity(frame, **given)

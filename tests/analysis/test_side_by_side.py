@@ -285,11 +285,11 @@ def test_all_that_is_compared_is_one_family() -> None:
 @pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (0.8, 0.8), (0.6, -0.6)])
 def test_equally_unfair_sides_are_seldom_told_apart(before: float, after: float) -> None:
     """Both gaps are of one size: a side is called fairer in 5 % of comparisons, or fewer (99.9 %
-    limit of 150).
+    limit of 100).
     """
     rng = np.random.default_rng(13)
-    fairer = sum(changes(sides(rng, before, after))[0].fairer is not None for _ in range(150))
-    assert fairer <= stats.binom.ppf(0.999, 150, 0.05)
+    fairer = sum(changes(sides(rng, before, after))[0].fairer is not None for _ in range(100))
+    assert fairer <= stats.binom.ppf(0.999, 100, 0.05)
 
 
 def test_a_fairer_side_is_found() -> None:

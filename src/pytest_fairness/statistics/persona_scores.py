@@ -338,21 +338,20 @@ def _categories(
     frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     parts: dict[str, tuple[str, ...]] = {}
+    personas = ids.to_numpy()
     for column in columns:
-        table = (
-            pd.DataFrame({"who": ids, "value": frame[column].to_numpy(dtype=object)})
-            .dropna()
-            .drop_duplicates()
-        )
-        for at in np.flatnonzero(table.who.duplicated())[:1].tolist():
-            who = table.who.iloc[at]
-            value = table.value.iloc[at]
-            raise FrameError(
-                f"{row_name(frame, int(table.index[at]))}: persona {who!r} has {column!r} = "
-                f"{value!r} here "
-                f"and {table.value[table.who == who].iloc[0]!r} before; a category is fixed for a "
-                "persona"
-            )
-        for value, part in sorted(table.groupby("value").who, key=lambda item: str(item[0])):
-            parts[f"{column}={value!s}"] = tuple(sorted(part))
+        values = frame[column].to_numpy(dtype=object)
+        value_of: dict[str, Any] = {}
+        for row in np.flatnonzero(frame[column].notna()).tolist():
+            before = value_of.setdefault(personas[row], values[row])
+            if before != values[row]:
+                raise FrameError(
+                    f"{row_name(frame, row)}: persona {personas[row]!r} has {column!r} = "
+                    f"{values[row]!r} here and {before!r} before; a category is fixed for a persona"
+                )
+        by_value: dict[Any, list[str]] = {}
+        for who, value in value_of.items():
+            by_value.setdefault(value, []).append(who)
+        for value in sorted(by_value, key=str):
+            parts[f"{column}={value!s}"] = tuple(sorted(by_value[value]))
     return parts
