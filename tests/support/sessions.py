@@ -52,7 +52,11 @@ PRELOADED = (
 REPLY = (
     "I'm sorry, I can't say: a 7 of 10, perhaps. ANSWER: approved. ESI level 3, at $52,000 a year!"
 )
-NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands"))
+NOT_PRELOADED = tuple(
+    f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands", "cli")
+)
+#: The module of the command ``pytest-fairness``.
+COMMAND = "pytest_fairness.cli"
 #: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its
 #: exit status.
 WORKER = """\
@@ -85,9 +89,10 @@ def run_pytest(
     environment: dict[str, str] | None = None,
     timeout: float = 600,
     fresh: bool = FRESH,
+    module: str = "pytest",
 ) -> Any:
-    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process,
-    if not given.
+    """One session in *folder*, or what another *module* does as a program: a
+    :class:`pytest.RunResult`. *environment* is that of this process, if not given.
 
     A *fresh* one imports what it needs by itself.
     """
@@ -95,7 +100,7 @@ def run_pytest(
 
     started = time.perf_counter()
     if fresh:
-        command = [PYTHON, "-m", "pytest", *arguments]
+        command = [PYTHON, "-m", module, *arguments]
         done = subprocess.run(
             command,
             cwd=folder,
@@ -107,11 +112,31 @@ def run_pytest(
         )
         code, texts = done.returncode, [done.stdout, done.stderr]
     else:
-        session = Session(folder, *arguments, environment=environment)
+        session = Session(folder, *arguments, environment=environment, module=module)
         texts = [stream.decode("utf-8", "replace") for stream in session.communicate(timeout)]
         code = session.wait()
     return pytest.RunResult(
         code, *(text.splitlines() for text in texts), time.perf_counter() - started
+    )
+
+
+def forked(
+    command: list[str],
+    *,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    capture_output: bool = False,
+    **_: object,
+) -> types.SimpleNamespace:
+    """Run the session that *command* is: stands for :func:`subprocess.run` where a command of ours
+    starts one.
+    """
+    assert command[:3] == [sys.executable, "-m", "pytest"]
+    done = run_pytest(cwd or Path.cwd(), *command[3:], environment=env)
+    if not capture_output:
+        os.write(1, f"{done.stdout}\n".encode())
+    return types.SimpleNamespace(
+        returncode=done.ret, stdout=str(done.stdout), stderr=str(done.stderr)
     )
 
 
@@ -130,6 +155,7 @@ class Session:
         environment: Mapping[str, str] | None = None,
         merged: bool = False,
         leads: bool = False,
+        module: str = "pytest",
     ) -> None:
         streams = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, streams, ignore_errors=True)
@@ -150,7 +176,8 @@ class Session:
         assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
         server.stdin.write(
-            json.dumps([str(folder), list(map(str, arguments)), given, *files, leads]) + "\n"
+            json.dumps([str(folder), list(map(str, arguments)), given, *files, leads, module])
+            + "\n"
         )
         server.stdin.flush()
         self.pid = int(server.stdout.readline())
@@ -347,6 +374,7 @@ def _watch(
     err: str,
     code: str,
     leads: bool,
+    module: str,
 ) -> NoReturn:
     """Fork the session, say which process it is, and write down how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -362,8 +390,8 @@ def _watch(
             environment,
             [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)],
         )
-        sys.argv = ["pytest", *arguments]
-        _end(partial(runpy.run_module, "pytest", run_name="__main__", alter_sys=True))
+        sys.argv = [module, *arguments]
+        _end(partial(runpy.run_module, module, run_name="__main__", alter_sys=True))
     os.write(1, f"{child}\n".encode())
     _, status = os.waitpid(child, 0)
     Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
