@@ -8,11 +8,8 @@ import json
 import os
 import re
 import shutil
-import socketserver
 import subprocess
 import sys
-import tempfile
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.sessions import run_pytest
+from tests.support.programs import programs
 
 CI = Path(__file__).parents[1] / "ci"
 ACTION = yaml.safe_load((CI / "github" / "action.yml").read_text(encoding="utf-8"))
@@ -67,29 +64,6 @@ endpoints:
 """
 
 
-#: What a step calls pytest: the session is forked by the process that tests, which has imported
-#: what it needs.
-PYTEST = """#!{python} -IS
-import json, os, socket, sys
-server = socket.socket(socket.AF_UNIX)
-server.connect({address!r})
-server.sendall(json.dumps([os.getcwd(), sys.argv[1:], dict(os.environ)]).encode())
-server.shutdown(socket.SHUT_WR)
-code, text = json.loads(b"".join(iter(lambda: server.recv(65536), b"")))
-sys.stdout.write(text)
-sys.exit(code)
-"""
-
-
-class Sessions(socketserver.StreamRequestHandler):
-    """Runs the session that is asked for."""
-
-    def handle(self) -> None:
-        folder, arguments, environment = json.loads(self.rfile.read())
-        done = run_pytest(Path(folder), *arguments, environment=environment)
-        self.wfile.write(json.dumps([int(done.ret), f"{done.stdout}\n"]).encode())
-
-
 class Runner:
     """A runner's checkout, in which steps and jobs are run with the variables that a forge sets."""
 
@@ -101,20 +75,16 @@ class Runner:
         (self.path / "pytest.ini").write_text(
             "[pytest]\nfairness_confirm = false\naddopts = -p no:cacheprovider\n"
         )
-        tools = folder / "bin"
-        tools.mkdir()
-        self._address = tempfile.mkdtemp() + "/pytest"  # a socket's path is short
-        command = f'#!/bin/sh\nexec {sys.executable} -m pytest_fairness.cli "$@"\n'
-        pytest_itself = PYTEST.format(python=sys.executable, address=self._address)
-        for name, text in {"gh": GH, "pytest": pytest_itself, "pytest-fairness": command}.items():
-            (tools / name).write_text(text)
-            (tools / name).chmod(0o755)
+        self._tools = folder / "bin"
+        self._tools.mkdir()
+        (self._tools / "gh").write_text(GH)
+        (self._tools / "gh").chmod(0o755)
         self.environment = {
             name: value
             for name, value in os.environ.items()
             if name in ("HOME", "LANG", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV")
         }
-        self.environment |= {"PATH": f"{tools}:{os.environ['PATH']}", "CI": "true"}
+        self.environment |= {"PATH": f"{self._tools}:{os.environ['PATH']}", "CI": "true"}
 
     def step(
         self,
@@ -156,20 +126,15 @@ class Runner:
     def _run(self, shell: list[str], script: str, variables: dict[str, str]) -> Any:
         file = self.path.parent / "script"
         file.write_text(script)
-        with socketserver.UnixStreamServer(self._address, Sessions) as server:
-            threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-            try:
-                return subprocess.run(
-                    [*shell, str(file)],
-                    cwd=self.path,
-                    env=variables,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-            finally:
-                server.shutdown()
-                Path(self._address).unlink()
+        with programs(self._tools):
+            return subprocess.run(
+                [*shell, str(file)],
+                cwd=self.path,
+                env=variables,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
 
     @property
     def outputs(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.support.markdown import ROOT, blocks
+from tests.support.programs import programs
 
 SUITE = """
 import pytest
@@ -41,17 +42,20 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, *command: str, code: int = 0, **environment: str) -> str:
     """What *command* printed, as it runs beside the tools of this environment."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    tools = project / "bin"
+    tools.mkdir(exist_ok=True)
+    path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    done = subprocess.run(
-        command,
-        cwd=project,
-        env={**outside, "PATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    with programs(tools):
+        done = subprocess.run(
+            command,
+            cwd=project,
+            env={**outside, "PATH": path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 

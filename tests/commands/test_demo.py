@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.commands import demo
+from tests.support.sessions import forked
 
 
 def test_it_finds_the_planted_bias_and_nothing_else(
@@ -47,6 +49,7 @@ def test_what_does_not_end_so_is_exit_code_1(
     monkeypatch.setattr(demo, "_FILES", files)
     opened: list[str] = []
     monkeypatch.setattr(demo.webbrowser, "open", opened.append)
+    monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=forked))
     assert main(["demo", str(tmp_path / "new"), "--open"]) == 1
     assert "the demo did not end as it should" in capfd.readouterr().out
     assert opened == []

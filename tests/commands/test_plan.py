@@ -25,7 +25,7 @@ from pytest_fairness.model import Cell, Elicitation
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
-from tests.support.sessions import run_pytest
+from tests.support.sessions import forked
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -78,19 +78,11 @@ def test_no_grid(): ...
 """
 
 
-def forked(command: list[str], env: dict[str, str], **_: object) -> SimpleNamespace:
-    """The process that collects, by the server of forks; that of the fixture ``suite`` is started
-    as anywhere else.
-    """
-    result = run_pytest(Path.cwd(), *command[3:], environment=env)
-    return SimpleNamespace(
-        returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr)
-    )
-
-
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command; gives its exit code, output and errors."""
+    """Runs a command; gives its exit code, output and errors. The process that collects is forked;
+    that of the fixture ``suite`` is started as anywhere else.
+    """
     monkeypatch.setattr(plan, "subprocess", SimpleNamespace(run=forked))
 
     def run(*arguments: str) -> tuple[int, str, str]:

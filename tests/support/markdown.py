@@ -31,13 +31,15 @@ import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from pytest_fairness.cli import main
+from pytest_fairness.commands import demo, plan
 from pytest_fairness.reports.bundle import project_baselines
 from pytest_fairness.reports.verification import verify_run
-from tests.support.sessions import run_pytest
+from tests.support.sessions import forked, run_pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -166,6 +168,8 @@ class Page:
         wide = {"COLUMNS": "160"}  # wherever the tests run
         with (
             mock.patch.dict(os.environ, wide),
+            mock.patch.object(demo, "subprocess", SimpleNamespace(run=forked)),
+            mock.patch.object(plan, "subprocess", SimpleNamespace(run=forked)),
             contextlib.chdir(self.project),
             contextlib.redirect_stdout(printed),
         ):

@@ -53,7 +53,11 @@ PRELOADED = (
 REPLY = (
     "I'm sorry, I can't say: a 7 of 10, perhaps. ANSWER: approved. ESI level 3, at $52,000 a year!"
 )
-NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands"))
+NOT_PRELOADED = tuple(
+    f"pytest_fairness.{name}" for name in ("suites", "asserts", "commands", "cli")
+)
+#: The module of the command ``pytest-fairness``.
+COMMAND = "pytest_fairness.cli"
 #: Stands for Python where pytest-xdist starts a worker: the process dies with it, and gives it its
 #: exit status.
 WORKER = """\
@@ -86,9 +90,10 @@ def run_pytest(
     environment: dict[str, str] | None = None,
     timeout: float = 600,
     fresh: bool = FRESH,
+    module: str = "pytest",
 ) -> Any:
-    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process,
-    if not given.
+    """One session in *folder*, or what another *module* does as a program: a
+    :class:`pytest.RunResult`. *environment* is that of this process, if not given.
 
     A *fresh* one imports what it needs by itself.
     """
@@ -96,7 +101,7 @@ def run_pytest(
 
     started = time.perf_counter()
     if fresh:
-        command = [PYTHON, "-m", "pytest", *arguments]
+        command = [PYTHON, "-m", module, *arguments]
         done = subprocess.run(
             command,
             cwd=folder,
@@ -108,11 +113,31 @@ def run_pytest(
         )
         code, texts = done.returncode, [done.stdout, done.stderr]
     else:
-        session = Session(folder, *arguments, environment=environment)
+        session = Session(folder, *arguments, environment=environment, module=module)
         texts = [stream.decode("utf-8", "replace") for stream in session.communicate(timeout)]
         code = session.wait()
     return pytest.RunResult(
         code, *(text.splitlines() for text in texts), time.perf_counter() - started
+    )
+
+
+def forked(
+    command: list[str],
+    *,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    capture_output: bool = False,
+    **_: object,
+) -> types.SimpleNamespace:
+    """Run the session that *command* is: stands for :func:`subprocess.run` where a command of ours
+    starts one.
+    """
+    assert command[:3] == [sys.executable, "-m", "pytest"]
+    done = run_pytest(cwd or Path.cwd(), *command[3:], environment=env)
+    if not capture_output:
+        os.write(1, f"{done.stdout}\n".encode())
+    return types.SimpleNamespace(
+        returncode=done.ret, stdout=str(done.stdout), stderr=str(done.stderr)
     )
 
 
@@ -121,8 +146,8 @@ class Session:
     or do not.
 
     *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a
-    terminal. *children*: its workers are such, and import
-    by themselves. *module*: what is run as ``__main__``.
+    terminal. *children*: its workers are such, and import by themselves. *module*: what is run as
+    ``__main__``.
     """
 
     def __init__(
