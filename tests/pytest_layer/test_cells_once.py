@@ -51,6 +51,20 @@ def test_each_reply(cell):
 )
 def test_choice(trials):
     assert len(trials) == 24
+
+GROUPS = {"race_ethnicity": ["white", "black"]}
+
+def described(number):
+    each = {"race_ethnicity": {"id": f"TEXT-{number}", "groups": GROUPS}}
+    return pytest.mark.fairness_grid(template="Describe {name}, a nurse.", each=each, names=2)
+
+@described(1)
+def test_length(trials):
+    assert len(trials)
+
+@described(2)
+def test_words(trials):
+    assert len(trials)
 """
 
 
@@ -67,4 +81,4 @@ def test_each_cell_is_made_once_a_session(project: Project, mode: list[str]) -> 
     ]
     makings = [count for session in sessions for count in session.values()]
     assert set(makings) == {1}
-    assert max(map(len, sessions)) == 40 + 6 + 24
+    assert max(map(len, sessions)) == 40 + 6 + 24 + 4

@@ -99,7 +99,7 @@ def predictions() -> list[dict[str, Any]]:
 
 
 def requests() -> list[dict[str, Any]]:
-    """Lines of discrim-eval's form: sixty scenarios about eight people each."""
+    """Lines of discrim-eval's form: thirty scenarios about eight people each."""
     return [
         {
             "filled_template": f"A loan {number} is asked for by a {age}-year-old {race} {gender} person.",
@@ -109,7 +109,7 @@ def requests() -> list[dict[str, Any]]:
             "race": race,
             "fill_type": "explicit",
         }
-        for number in range(60)
+        for number in range(30)
         for age, race, gender in (
             (20, "white", "female"),
             (60, "white", "female"),

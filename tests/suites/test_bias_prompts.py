@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.design.grid import expand_grid
-from pytest_fairness.design.templates import templates
+from pytest_fairness.design.grid import Grid, expand_grid
+from pytest_fairness.design.templates import Template, templates
 from pytest_fairness.model import Elicitation
 from pytest_fairness.suites.bias import (
     test_association_completion,
@@ -56,17 +56,29 @@ def prompts_of(grids: Iterable[Mapping[str, Any]]) -> list[str]:
     for grid in grids:
         entries = [design for _, design in sorted(signal_designs(grid), key=_place)]
         for number, text in enumerate(templates(entries[0]["template"])):
-            asking = [entry for entry in entries if _has_text(entry, text.id)]
-            design = {**asking[(5 * len(prompts)) % len(asking)], "names": 10}
-            expanded = expand_grid(**design)
-            cells = [cell for cell in expanded if cell.template == text.id]
-            prompts.append(asked_in_prose(expanded, cells[(17 * number) % len(cells)]))
+            asking = [entry for entry in entries if _of_text(entry, text.id)]
+            design = asking[(5 * len(prompts)) % len(asking)]
+            (asked,) = _of_text(design, text.id)
+            cells = expand_grid(**{**design, "template": asked, "names": 10})
+            prompts.append(asked_in_prose(cells, cells[(17 * number) % len(cells)]))
     return prompts
 
 
-def _has_text(design: Mapping[str, Any], text: str) -> bool:
-    """Return whether a *design* asks the text of that id."""
-    return any(template.id == text for template in templates(design["template"]))
+def _of_text(design: Mapping[str, Any], text: str) -> list[Template]:
+    """Return the text of that id, where a *design* asks it."""
+    return [template for template in templates(design["template"]) if template.id == text]
+
+
+@cache
+def asked_by_form() -> tuple[Grid, ...]:
+    """The grid of each signal of every test that asks for a form, about ten names a group."""
+    british = [grid_in("uk", name) for name in TESTS]
+    return tuple(
+        expand_grid(**{**design, "names": 10})
+        for grid in (*GRIDS, *british)
+        if "answer" in grid
+        for _, design in signal_designs(grid)
+    )
 
 
 @cache
@@ -107,21 +119,16 @@ SHAPE = re.compile(
 def test_nothing_beside_a_form_says_the_shape_of_the_reply(elicitation: Elicitation) -> None:
     """Who is to reply with the level only cannot end with a line, nor answer with an object."""
     asked = 0
-    british = [grid_in("uk", name) for name in TESTS]
-    for grid in (*GRIDS, *british):
-        if "answer" not in grid:
-            continue
-        for _, design in signal_designs(grid):
-            expanded = expand_grid(**{**design, "names": 10})
-            form = expanded.answer
-            assert form is not None
-            sentence = form.sentence(elicitation)
-            for cell in expanded[::29]:
-                *turns, last = form.asked_in(expanded.conversation_at(0, cell), elicitation)
-                before, _, after = last.partition(sentence)
-                assert not after
-                assert not SHAPE.search("\n".join([*turns, before])), before
-                asked += 1
+    for grid in asked_by_form():
+        form = grid.answer
+        assert form is not None
+        sentence = form.sentence(elicitation)
+        for cell in grid[::29]:
+            *turns, last = form.asked_in(grid.conversation_at(0, cell), elicitation)
+            before, _, after = last.partition(sentence)
+            assert not after
+            assert not SHAPE.search("\n".join([*turns, before])), before
+            asked += 1
     assert asked > 500
 
 

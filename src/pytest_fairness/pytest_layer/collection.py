@@ -57,7 +57,7 @@ _MOST_REPLIES = 4096
 
 #: The designs of a session with their markers, which are kept so that no other has their id; by
 #: marker, by module, and by whether they are asked in stages.
-_DRAWN = pytest.StashKey["dict[tuple[int, Path, bool], tuple[pytest.Mark, Planned]]"]()
+_DRAWN = pytest.StashKey["dict[tuple[object, ...], tuple[pytest.Mark, Planned]]"]()
 
 #: Why a test is skipped at a tier that it does not have.
 TIER_OF_ARMS = SkipReason(
@@ -338,11 +338,19 @@ def _planned_once(
     metafunc: pytest.Metafunc,
     means: DesignMeans,
 ) -> Planned:
-    """Return the design of one *marker*: the same for all tests of a module on which it stands, so
-    that they share the cells that are made of it. Raises UsageError where it makes no sense.
+    """Return the design of one *marker*: the same for all tests of a module whose markers have the
+    very same arguments, so that they share the cells that are made of it. Raises UsageError where
+    it makes no sense.
     """
     drawn = metafunc.config.stash.setdefault(_DRAWN, {})
-    place = (id(marker), Path(metafunc.definition.path), "trials" in metafunc.fixturenames)
+    # A marker of each= is made anew for every test; its arguments are not.
+    arguments = [*enumerate(marker.args), *marker.kwargs.items()]
+    place = (
+        marker.name,
+        frozenset((name, id(value)) for name, value in arguments),
+        Path(metafunc.definition.path),
+        "trials" in metafunc.fixturenames,
+    )
     if place not in drawn:
         drawn[place] = marker, _planned(marker, metafunc, means)
     _, planned = drawn[place]

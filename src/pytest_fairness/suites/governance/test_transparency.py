@@ -23,6 +23,8 @@ pytestmark = pytest.mark.fairness(
     module="iso42001-transparency", controls={"A.8.2": "supporting", "A.5.4": "supporting"}
 )
 GROUPS = {"race_ethnicity": ["white", "black", "hispanic", "asian"], "gender": ["female", "male"]}
+#: One object for all tests, which share their cells.
+REQUESTS = requests()
 #: Three outcomes of two classes are one family.
 ALPHA = 0.05 / 6
 
@@ -40,7 +42,7 @@ def explaining(first: int) -> pytest.MarkDecorator:
         "given."
     )
     return pytest.mark.fairness_grid(
-        template=requests(), system=system, each=each, names=20, repetitions=2
+        template=REQUESTS, system=system, each=each, names=20, repetitions=2
     )
 
 
