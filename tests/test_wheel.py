@@ -127,7 +127,7 @@ def test_it_works_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
     }
     tmp_path.joinpath("test_suite.py").write_text(SUITE, encoding="utf-8")
     tmp_path.joinpath("selection.yaml").write_text(
-        "names: 5\nrepetitions: 5\nroles: [nurse]\ncriteria: [kind, tough]\n", encoding="utf-8"
+        "names: 2\nrepetitions: 2\nroles: [nurse]\ncriteria: [kind]\n", encoding="utf-8"
     )
     suites = [
         "test_suite.py",

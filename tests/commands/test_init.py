@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +12,7 @@ import yaml
 from pytest_fairness.cli import main
 from pytest_fairness.commands import init
 from pytest_fairness.endpoints.registry import load_endpoints
-from tests.support.sessions import run_pytest
+from tests.support.sessions import forked, run_pytest
 
 Cli = Callable[..., tuple[int, str, str]]
 WRITTEN = (
@@ -32,12 +31,6 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     """Runs a command in an empty folder, its sessions by the server of forks; gives exit code,
     output and errors.
     """
-
-    def forked(command: list[str], cwd: Path, **_: Any) -> SimpleNamespace:
-        result = run_pytest(cwd, *command[3:])
-        return SimpleNamespace(
-            returncode=result.ret, stdout=str(result.stdout), stderr=str(result.stderr)
-        )
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(init, "subprocess", SimpleNamespace(run=forked))

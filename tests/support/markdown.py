@@ -36,7 +36,7 @@ from typing import Any
 from unittest import mock
 
 from pytest_fairness.cli import main
-from pytest_fairness.commands import demo, plan
+from pytest_fairness.commands import init, plan
 from pytest_fairness.reports.bundle import project_baselines
 from pytest_fairness.reports.verification import verify_run
 from tests.support.sessions import forked, run_pytest
@@ -168,7 +168,7 @@ class Page:
         wide = {"COLUMNS": "160"}  # wherever the tests run
         with (
             mock.patch.dict(os.environ, wide),
-            mock.patch.object(demo, "subprocess", SimpleNamespace(run=forked)),
+            mock.patch.object(init, "subprocess", SimpleNamespace(run=forked)),
             mock.patch.object(plan, "subprocess", SimpleNamespace(run=forked)),
             contextlib.chdir(self.project),
             contextlib.redirect_stdout(printed),

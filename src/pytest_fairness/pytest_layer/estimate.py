@@ -290,7 +290,7 @@ def _measured(
     measured = {}
     for tier, elicitation in elicitations.items():
         entries = planned.entries(tier, indices)
-        measured[tier] = [_MeasuredCell.of(entry.asked_by(elicitation)) for entry in entries]
+        measured[tier] = [_MeasuredCell.of(entry.asking_by(elicitation)) for entry in entries]
     return measured
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_fairness.analysis.choice_columns import choice_columns
 from pytest_fairness.design.answer_forms import AnswerForm
+from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.design.pairs import PairGrid, Prepared, Steps
 from pytest_fairness.design.pooled_grid import others_beside
@@ -82,9 +83,22 @@ class PlannedCell:
     elicitation: Elicitation = Elicitation.PLAIN
     structured: Mapping[str, JSON] = field(default_factory=dict)
     unasked: Cell | None = None
+    _asked: dict[Elicitation, PlannedCell] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def asked_by(self, elicitation: Elicitation) -> PlannedCell:
-        """Return the entry as it asks for its answer by that *elicitation*; by a line where the
+        """Return the entry as it asks for its answer by that *elicitation*, made once: each test of
+        a design and each look asks anew.
+        """
+        if self.form is None:
+            return self
+        if elicitation not in self._asked:
+            self._asked[elicitation] = self.asking_by(elicitation)
+        return self._asked[elicitation]
+
+    def asking_by(self, elicitation: Elicitation) -> PlannedCell:
+        """Make the entry as it asks for its answer by that *elicitation*; by a line where the
         answer comes from the system of a step, of which nobody knows whether it takes a schema.
         """
         form = self.form
@@ -399,6 +413,9 @@ class PlannedPairs:
     _made: MadeOnce[Prepared] = field(
         default_factory=MadeOnce, init=False, compare=False, repr=False
     )
+    _entries: MadeOnce[PlannedCell] = field(
+        default_factory=MadeOnce, init=False, compare=False, repr=False
+    )
 
     @property
     def as_priced(self) -> PlannedPairs:
@@ -417,27 +434,30 @@ class PlannedPairs:
         return self._made.get(index, lambda: self.grid.prepared(index))
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
-        """The cells, those of arms with steps as pipelines."""
+        """The cells, those of arms with steps as pipelines, each made once."""
         if indices is None:
             indices = range(len(self.grid))
-        arms = {arm.name: arm for arm in self.grid.arms}
-        entries = []
-        for index in indices:
-            prepared = self._prepared(index)
-            arm = arms.get(prepared.cell.arm or "")
-            first = 0
-            # Stand-ins of one group come to the same texts for different groups.
-            if prepared.steps is not None or (arm is not None and arm.placebo):
-                first += prepared.number * self.grid.repetitions
-            script = None
-            if prepared.steps is not None:
-                script = self._pipeline(prepared.steps)
-            system = None
-            if arm is not None:
-                system = arm.endpoint
-            form = prepared.form
-            entries.append(PlannedCell(prepared.cell, script, system, first, form=form))
-        return entries
+        return [self._entries.get(index, partial(self._entry, index)) for index in indices]
+
+    def _entry(self, index: int) -> PlannedCell:
+        """The cell at *index*, as it is asked."""
+        prepared = self._prepared(index)
+        arm = self._arms.get(prepared.cell.arm or "")
+        first = 0
+        # Stand-ins of one group come to the same texts for different groups.
+        if prepared.steps is not None or (arm is not None and arm.placebo):
+            first += prepared.number * self.grid.repetitions
+        script = None
+        if prepared.steps is not None:
+            script = self._pipeline(prepared.steps)
+        system = None
+        if arm is not None:
+            system = arm.endpoint
+        return PlannedCell(prepared.cell, script, system, first, form=prepared.form)
+
+    @cached_property
+    def _arms(self) -> Mapping[str, Arm]:
+        return {arm.name: arm for arm in self.grid.arms}
 
     def _pipeline(self, steps: Steps) -> Pipeline:
         """Return the script that asks *steps* one after the other."""
