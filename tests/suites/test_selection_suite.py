@@ -410,7 +410,7 @@ class TestSalaries:
 def several(shared: SharedSessions) -> PastSession:
     """Two tasks, two temperatures, two signals, two levels of qualification, and a placebo."""
     design = (
-        "groups: ages\nnames: 13\nrepetitions: 13\nroles: [nurse]\ncriteria: [kind]\n"
+        "groups: ages\nnames: 6\nrepetitions: 6\nroles: [nurse]\ncriteria: [kind]\n"
         "task: [selection, salary]\narms: [raw_naive, scrubbed_by_rule, placebo]\n"
         "temperatures: [default, 0]\nsignal: [name, label]\n"
         "qualifications: {strong: 8 years, borderline: 1 year}\n"
@@ -450,7 +450,7 @@ class TestSeveralConditions:
     def test_each_temperature_has_files_of_its_own(self, several: PastSession) -> None:
         lines = lines_of(several)
         cold = lines_of(several, "selection-t-0.jsonl")
-        assert len(lines) == len(cold) == 2 * 3 * 2 * 2 * 13
+        assert len(lines) == len(cold) == 2 * 3 * 2 * 2 * 6
         assert {line["temperature"] for line in cold} == {"0"}
         assert {line["signal"] for line in lines} == {"name", "label"}
         assert (several.folder / "salary-t-0.jsonl").exists()
