@@ -302,7 +302,7 @@ def test_a_run_that_the_cap_cuts_resumes_to_the_same_end(
     Nothing is asked twice: both sessions together send what one would have.
     """
     monkeypatch.setenv("SELECTION_TEST_KEY", "sk-test")
-    design = TINY.replace("2", "6") + "arms: [raw_naive, scrubbed]\n"
+    design = TINY.replace("2", "4") + "arms: [raw_naive, scrubbed]\n"
     model = Steady(Planted(bias={"race_ethnicity": {"black": -1.2}}, position_bias=0.5))
     chosen = ("--fairness-endpoint", "remote", "-k", "records")
     with ModelServer(model) as server:
@@ -314,19 +314,19 @@ def test_a_run_that_the_cap_cuts_resumes_to_the_same_end(
             json.loads((last_run() / "selection.json").read_text())["run"]["cost"],
         )
         assert spent > 0
-        assert len(server.requests) == 216
+        assert len(server.requests) == 144
         server.requests.clear()
         write(pytester, f"{design}max_cost: {spent * 0.6:.6f}\n", endpoints)
         cut = suite(*chosen)
         cut.assert_outcomes(errors=1, deselected=7)
         assert "the cost cap of" in cut.stdout.str()
         half = last_run()
-        assert 20 < len(server.requests) < 190
+        assert 20 < len(server.requests) < 126
         suite(*chosen, "--fairness-resume", half.name, "--fairness-max-cost", "9").assert_outcomes(
             passed=1, deselected=7
         )
         assert last_run() == half
-        assert len(server.requests) == 216
+        assert len(server.requests) == 144
 
     def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
