@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -181,8 +182,10 @@ def alarming(at: int, alarms: int) -> RunResults:
     return past_run(f"2026-01-{1 + at:02}", *findings)
 
 
-#: One alarm now and then.
-USUAL = [alarming(at, at % 3 == 0) for at in range(15)]
+@cache
+def usual_runs() -> tuple[RunResults, ...]:
+    """Runs with one alarm now and then."""
+    return tuple(alarming(at, at % 3 == 0) for at in range(15))
 
 
 def alarms_of(*runs: RunResults) -> Finding:
@@ -191,7 +194,7 @@ def alarms_of(*runs: RunResults) -> Finding:
 
 
 def test_more_alarms_than_before_are_flagged() -> None:
-    finding = alarms_of(*USUAL, alarming(16, 9))
+    finding = alarms_of(*usual_runs(), alarming(16, 9))
     assert finding.verdict is Verdict.FLAG
     assert (
         "the share of alarms has changed since run 2026-01-17-001, from 1.7 % of the comparisons "
@@ -201,7 +204,7 @@ def test_more_alarms_than_before_are_flagged() -> None:
 
 
 def test_one_more_alarm_is_no_news() -> None:
-    assert alarms_of(*USUAL, alarming(16, 2)).verdict is Verdict.PASS
+    assert alarms_of(*usual_runs(), alarming(16, 2)).verdict is Verdict.PASS
 
 
 def test_fewer_alarms_are_no_drift() -> None:
@@ -211,14 +214,14 @@ def test_fewer_alarms_are_no_drift() -> None:
 
 def test_verdicts_are_counted_of_what_the_newest_run_compares() -> None:
     """Of one comparison alone its own history counts, in runs that made most of the newest's."""
-    part = past_run("2026-01-20", USUAL[0].findings[3])
-    assert alarms_of(*USUAL, part).verdict is Verdict.PASS
+    part = past_run("2026-01-20", usual_runs()[0].findings[3])
+    assert alarms_of(*usual_runs(), part).verdict is Verdict.PASS
     most = past_run("2026-01-20", *alarming(20, 0).findings[:17])
-    finding = alarms_of(*USUAL, most)
+    finding = alarms_of(*usual_runs(), most)
     assert "over 16 runs" in finding.sentence
     more = [*most.findings, *(scored({"a": 5.0}, outcome=f"new {at}") for at in range(5))]
     (finding,), _ = drift_findings(
-        past_of([*USUAL, past_run("2026-01-20", *more)]), OPTIONS, "alarms"
+        past_of([*usual_runs(), past_run("2026-01-20", *more)]), OPTIONS, "alarms"
     )
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
 
@@ -226,7 +229,7 @@ def test_verdicts_are_counted_of_what_the_newest_run_compares() -> None:
 def test_each_endpoint_has_a_chart_of_its_own() -> None:
     """The alarms of one do not hide behind the other's."""
     runs = []
-    for run in (*USUAL, alarming(16, 9)):
+    for run in (*usual_runs(), alarming(16, 9)):
         others = [
             replace(finding, verdict=Verdict.PASS, model_endpoint="other")
             for finding in run.findings

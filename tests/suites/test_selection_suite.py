@@ -302,7 +302,7 @@ def test_a_run_that_the_cap_cuts_resumes_to_the_same_end(
     Nothing is asked twice: both sessions together send what one would have.
     """
     monkeypatch.setenv("SELECTION_TEST_KEY", "sk-test")
-    design = TINY.replace("2", "6") + "arms: [raw_naive, scrubbed]\n"
+    design = TINY.replace("2", "4") + "arms: [raw_naive, scrubbed]\n"
     model = Steady(Planted(bias={"race_ethnicity": {"black": -1.2}}, position_bias=0.5))
     chosen = ("--fairness-endpoint", "remote", "-k", "records")
     with ModelServer(model) as server:
@@ -314,19 +314,19 @@ def test_a_run_that_the_cap_cuts_resumes_to_the_same_end(
             json.loads((last_run() / "selection.json").read_text())["run"]["cost"],
         )
         assert spent > 0
-        assert len(server.requests) == 216
+        assert len(server.requests) == 144
         server.requests.clear()
         write(pytester, f"{design}max_cost: {spent * 0.6:.6f}\n", endpoints)
         cut = suite(*chosen)
         cut.assert_outcomes(errors=1, deselected=7)
         assert "the cost cap of" in cut.stdout.str()
         half = last_run()
-        assert 20 < len(server.requests) < 190
+        assert 20 < len(server.requests) < 126
         suite(*chosen, "--fairness-resume", half.name, "--fairness-max-cost", "9").assert_outcomes(
             passed=1, deselected=7
         )
         assert last_run() == half
-        assert len(server.requests) == 216
+        assert len(server.requests) == 144
 
     def lasting(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
@@ -410,7 +410,7 @@ class TestSalaries:
 def several(shared: SharedSessions) -> PastSession:
     """Two tasks, two temperatures, two signals, two levels of qualification, and a placebo."""
     design = (
-        "groups: ages\nnames: 13\nrepetitions: 13\nroles: [nurse]\ncriteria: [kind]\n"
+        "groups: ages\nnames: 6\nrepetitions: 6\nroles: [nurse]\ncriteria: [kind]\n"
         "task: [selection, salary]\narms: [raw_naive, scrubbed_by_rule, placebo]\n"
         "temperatures: [default, 0]\nsignal: [name, label]\n"
         "qualifications: {strong: 8 years, borderline: 1 year}\n"
@@ -450,7 +450,7 @@ class TestSeveralConditions:
     def test_each_temperature_has_files_of_its_own(self, several: PastSession) -> None:
         lines = lines_of(several)
         cold = lines_of(several, "selection-t-0.jsonl")
-        assert len(lines) == len(cold) == 2 * 3 * 2 * 2 * 13
+        assert len(lines) == len(cold) == 2 * 3 * 2 * 2 * 6
         assert {line["temperature"] for line in cold} == {"0"}
         assert {line["signal"] for line in lines} == {"name", "label"}
         assert (several.folder / "salary-t-0.jsonl").exists()

@@ -56,7 +56,7 @@ SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "bias": (
         (
-            "--fairness-test=BIAS-HIRE-age,BIAS-ATTR-disability,BIAS-NARR-age-words",
+            "--fairness-test=BIAS-LOAN-disability,BIAS-ATTR-disability,BIAS-NARR-disability-words",
             "--fairness-tier=1",
         ),
         {"bias.yaml": "names: [10]\ntemperatures: [default]\n"},
@@ -148,7 +148,7 @@ def _nothing_more(findings: Sequence[Mapping[str, Any]]) -> None:
 def _asked_by_form(findings: Sequence[Mapping[str, Any]]) -> None:
     """Decisions are read by form; and a price stands in a note, which is derived again."""
     by_id = {finding["test_id"]: finding for finding in findings}
-    assert list(by_id["BIAS-HIRE-age"]["details"]["read_by"]) == ["form"]
+    assert list(by_id["BIAS-LOAN-disability"]["details"]["read_by"]) == ["form"]
     notes = [note for finding in findings for note in finding["notes"]]
     assert any("which cost about $" in note for note in notes)
 
