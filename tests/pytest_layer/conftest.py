@@ -9,22 +9,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-# Sessions in this process forget what they imported when they end, and some libraries cannot be
-# imported twice: what a session imports is imported here before.
-import aiohttp  # noqa: F401
-import jinja2  # noqa: F401
-import pandas as pd  # noqa: F401
 import pytest
-import scipy.special  # noqa: F401
-import yaml  # noqa: F401
-from vaderSentiment import vaderSentiment  # noqa: F401
 
 import pytest_fairness
 from tests.conftest import MODES
 from tests.support.findings_schema import conforming
 from tests.support.runs import records
+from tests.support.sessions import PRELOADED
 
 Run = Callable[..., pytest.RunResult]
+
+# Sessions in this process forget what they imported when they end, and some libraries cannot be
+# imported twice: what a session imports is imported here before.
+for name in PRELOADED:
+    importlib.import_module(name)
 
 # Nor can half of a package stay while the other half is imported anew: a package would give out
 # modules of a session that has ended. The assertions stay out, for every test of this session would

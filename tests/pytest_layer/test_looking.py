@@ -335,17 +335,20 @@ def test_looks_of_a_project_that_make_no_sense_end_the_session(
 
 
 def test_looks_of_a_marker_that_make_no_sense_are_an_error_of_collection(project: Project) -> None:
-    for looks, why in (
-        ("(20, 10)", "give a whole number from 1, or the looks in rising order, as (10, 20, 40)"),
-        ("()", "in rising order"),
-        ("(0, 10)", "in rising order"),
-        ("'ten'", "in rising order"),
-        ("(10, 100)", "has 80 names, and names=100"),
-    ):
-        project.write(suite(looks=f"names={looks}"))
-        result = project.run()
-        result.assert_outcomes(errors=1)
-        assert why in shown(result)
+    refused = {
+        "(20, 10)": "give a whole number from 1, or the looks in rising order, as (10, 20, 40)",
+        "()": "in rising order",
+        "(0, 10)": "in rising order",
+        "'ten'": "in rising order",
+        "(10, 100)": "has 80 names, and names=100",
+    }
+    modules = [suite(looks=f"names={looks}") for looks in refused]
+    project.write("", **{f"test_{number}": module for number, module in enumerate(modules)})
+    result = project.run()
+    result.assert_outcomes(errors=len(refused))
+    _, *errors = result.stdout.str().split("ERROR collecting test_")
+    for error, why in zip(errors, refused.values(), strict=True):
+        assert why in " ".join(error.split())
     assert not project.path.joinpath("calls.txt").exists()
 
 
@@ -771,40 +774,40 @@ def test_the_looks_of_a_test_that_a_resumed_run_adds_are_fixed_before_it_asks(
     assert "the looks were 10 and 20, are 10, 20 and 40" in shown(result)
 
 
-@pytest.mark.parametrize(
-    ("calls", "names"),
-    [
-        ("analyze_disparity(trials, 'rating', 'team')", 20),
-        (
-            "analyze_disparity(trials, 'rating', 'team'); assert_no_disparity(trials, 'rating', 'team')",
-            10,
-        ),
-        ("judged(trials)", 10),
-        ("analyze_disparity(trials, 'rating', 'team'); judged(trials)", 20),
-        ("pass", 10),
-    ],
-    ids=["an analysis", "both", "a helper", "an analysis, and a helper", "nothing"],
-)
-def test_a_test_that_only_analyzes_gets_the_base_design(
-    project: Project, calls: str, names: int
-) -> None:
+#: What a test calls, and how many names it is given first.
+CALLED = {
+    "analysis": ("analyze_disparity(trials, 'rating', 'team')", 20),
+    "both": (
+        "analyze_disparity(trials, 'rating', 'team'); assert_no_disparity(trials, 'rating', 'team')",
+        10,
+    ),
+    "helper": ("judged(trials)", 10),
+    "analysis_and_helper": ("analyze_disparity(trials, 'rating', 'team'); judged(trials)", 20),
+    "nothing": ("pass", 10),
+}
+
+
+def test_a_test_that_only_analyzes_gets_the_base_design(project: Project) -> None:
     """Nothing of it looks again, so that it would be left with the 10 names of a first look."""
-    source = f"""
+    source = """
 from pytest_fairness import analyze_disparity
 
 def judged(trials):
     assert_no_disparity(trials, outcome="rating", by="team")
-
+"""
+    for name, (calls, _) in CALLED.items():
+        source += f"""
 @graded()
-def test_analyzed(trials):
-    with open("names.txt", "a") as file:
+def test_{name}(trials):
+    with open("{name}.txt", "a") as file:
         print(trials["name"].nunique() // 2, file=file)
     {calls}
 """
     project.write(suite(BIASED, source))
-    assert project.run().ret == ("assert_" in calls or "judged" in calls)
-    first, *_ = project.path.joinpath("names.txt").read_text("utf-8").split()
-    assert int(first) == names
+    project.run("-o", "fairness_session_tests=1").assert_outcomes(passed=2, failed=3)
+    for name, (_, names) in CALLED.items():
+        first, *_ = project.path.joinpath(f"{name}.txt").read_text("utf-8").split()
+        assert int(first) == names, name
 
 
 def test_looks_that_only_scores_have_are_refused_too(project: Project) -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_fairness.statistics.arrays import Floats
 
 
 def kappa(first: Sequence[str], other: Sequence[str], *, ordered: bool = False) -> float | None:
@@ -14,24 +19,36 @@ def kappa(first: Sequence[str], other: Sequence[str], *, ordered: bool = False) 
     labels = sorted({*first, *other})
     if len(labels) < 2:
         return None
-    weights = None
     if ordered:
         numbers = list(map(int, labels))
         labels = list(map(str, range(min(numbers), max(numbers) + 1)))
-        weights = "quadratic"
-    from statsmodels.stats.inter_rater import cohens_kappa
-
     places = {label: place for place, label in enumerate(labels)}
-    table = [[0] * len(labels) for _ in labels]
+    table = np.zeros((len(labels), len(labels)))
     for label, counterpart in zip(first, other, strict=True):
-        table[places[label]][places[counterpart]] += 1
-    return float(cohens_kappa(table, wt=weights, return_results=False))
+        table[places[label], places[counterpart]] += 1
+    return float(_kappa_of(table, ordered=ordered))
+
+
+def _kappa_of(table: Floats, *, ordered: bool) -> Any:
+    """Return kappa of a *table* with a row for each label of the first reader and a column for each
+    of the other.
+    """
+    count = table.sum()
+    by_chance = table.sum(0) / count * (table.sum(1) / count)[:, None]
+    if ordered:
+        places = np.arange(float(len(table)))
+        weights = (places[:, None] - places) ** 2 / places[-1] ** 2
+        return 1 - (weights * table).sum() / count / (weights * by_chance).sum()
+    agree = np.diag(by_chance).sum()
+    return (np.diag(table).sum() / count - agree) / (1 - agree)
 
 
 def above_chance(right: int, guesses: int, chance: float) -> float:
     """Return the exact one-sided p-value of so many *right* of *guesses*, where each is right by
     *chance*.
     """
-    from scipy.stats import binomtest
+    from scipy.special import betainc
 
-    return float(binomtest(right, guesses, chance, alternative="greater").pvalue)
+    if not right:
+        return 1.0
+    return float(betainc(right, guesses - right + 1, chance))
