@@ -77,7 +77,7 @@ class _DeferredAnalysis:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._analysis()(*arguments, **keywords)
 
-    @property
+    @functools.cached_property
     def __signature__(self) -> inspect.Signature:
         signature = inspect.signature(self._analysis())
         parameters = signature.parameters.values()

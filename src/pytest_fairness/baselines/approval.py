@@ -142,13 +142,24 @@ def person(rootdir: Path) -> tuple[str, str]:
     """Return who works in *rootdir*, and how that was learned: from git's identity, or the login;
     empty where nobody knows.
     """
-    name, email = (_one_line(git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
+    identity = _identity(rootdir)
+    name, email = (_one_line(identity.get(f"user.{what}")) for what in ("name", "email"))
     if name or email:
         return (f"{name} <{email}>" if name and email else name or email), "git"
     try:
         return _one_line(getpass.getuser()), "login"
     except (OSError, KeyError, ImportError):  # a user id without a name, as in some containers
         return "", ""
+
+
+def _identity(rootdir: Path) -> dict[str, str]:
+    """Return ``user.name`` and ``user.email`` of git, as far as they are set in *rootdir*."""
+    identity = {}
+    listed = git(rootdir, "config", "-z", "--get-regexp", r"^user\.(name|email)$") or ""
+    for entry in listed.split("\0"):  # of several values the last counts, as everywhere in git
+        key, _, value = entry.partition("\n")
+        identity[key] = value
+    return identity
 
 
 def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:

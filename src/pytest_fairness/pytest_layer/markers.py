@@ -126,6 +126,7 @@ def fairness_pairs(
     """choices between candidates, in every order and arm; implies fairness"""
 
 
+@functools.cache
 def signature_of(name: str) -> inspect.Signature:
     """Return what the marker *name* takes."""
     return inspect.signature(_DECLARED[name])
