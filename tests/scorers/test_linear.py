@@ -37,7 +37,7 @@ def test_f53_f66_a_long_text_of_anything_is_read(name: str) -> None:
     ):
         read_in_time(read, partial(hostile, unit, opening=opening, end=end), length)
     for unit, end in itertools.product(MARKS, ENDS):
-        read_in_time(read, partial(hostile, unit, end=end), length)
+        read_in_time(read, partial(hostile, unit, end=end), LONG)
 
 
 def test_f66_a_run_of_marks_ends_a_sentence_as_one_mark_does() -> None:

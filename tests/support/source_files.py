@@ -101,7 +101,7 @@ def questions(nodes: list[ast.AST]) -> list[str]:
     lines = []
     for node in nodes:
         if isinstance(node, DOCUMENTED):
-            line = (ast.get_docstring(node) or "").partition("\n")[0]
+            line = (ast.get_docstring(node, clean=False) or "").strip().partition("\n")[0]
             if re.split(r"\W", line, maxsplit=1)[0] in QUESTIONS:
                 lines.append(line)
     return lines

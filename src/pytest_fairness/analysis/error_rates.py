@@ -383,7 +383,10 @@ class _ErrorRates:
         """Yield which groups have no row that *rate* is about."""
         for column in as_columns(self.by):
             values = self.frame[column]
-            absent = sorted(set(values.astype(str)) - set(values[rate.about].astype(str)))
+            groups, present = (
+                set(rows.drop_duplicates().astype(str)) for rows in (values, values[rate.about])
+            )
+            absent = sorted(groups - present)
             if absent:
                 yield f"{enumerated(absent)}: no row has what the {rate.name} is about"
 
