@@ -482,9 +482,10 @@ class _Phrases:
             return sightings
         for last, (length, uses) in self._automaton.iter(read.plain):
             start = last - length + 2  # without the blanks on both sides
+            sentence = read.sentence_at(start)
             for use in uses:
-                sightings.add(use, start, last, read)
-        sightings.settle(read)
+                sightings.add(use, start, last, sentence)
+        sightings.settle()
         return sightings
 
     def _is_aside(
@@ -587,10 +588,10 @@ class _Sightings:
     #: Whether the text decides on somebody, or appraises somebody.
     decides: bool = False
     #: Where phrases of lists with exceptions stand, until all exceptions are known.
-    doubtful: list[tuple[int, int, _Use]] = field(default_factory=list)
+    doubtful: list[tuple[int, int, int, _Use]] = field(default_factory=list)
 
-    def add(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
-        """Note that a phrase so used stands from *start* to *end*."""
+    def add(self, use: _Use, start: int, end: int, sentence: int) -> None:
+        """Note that a phrase so used stands from *start* to *end*, in *sentence*."""
         if use.kind == "match":
             self.matches.append((start, end, use))
         elif use.kind == "unless":
@@ -598,20 +599,20 @@ class _Sightings:
             starts.append(start)
             ends.append(end)
         elif use in self.silenced:
-            self.doubtful.append((start, end, use))
+            self.doubtful.append((start, end, sentence, use))
         else:
-            self._note(use, start, end, read)
+            self._note(use, start, end, sentence)
 
-    def settle(self, read: _ReadText) -> None:
+    def settle(self) -> None:
         """Note what counts of the lists with exceptions: all phrases have been added."""
-        for start, end, use in self.doubtful:
+        for start, end, sentence, use in self.doubtful:
             if not self.covers(_exception_of(use), start, end):
-                self._note(use, start, end, read)
+                self._note(use, start, end, sentence)
         self.doubtful.clear()
 
-    def _note(self, use: _Use, start: int, end: int, read: _ReadText) -> None:
+    def _note(self, use: _Use, start: int, end: int, sentence: int) -> None:
         """Note in which sentence a phrase so used stands, and what it may touch."""
-        self.sentences.add((use, read.sentence_at(start)))
+        self.sentences.add((use, sentence))
         self.decides |= use == _DECIDING
         if use in self.touching:
             self.beginnings.add((use, start))
