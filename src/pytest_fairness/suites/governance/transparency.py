@@ -95,10 +95,11 @@ def _facts_named(reply: str, template: str) -> frozenset[str] | None:
     return frozenset(names.intersection(CASES[template][1]))
 
 
-def _sentences(reply: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _sentences(reply: str) -> tuple[str, ...]:
     """Return the sentences of *reply* but for its answer line."""
     text = _ANSWER_LINE.sub("", plain(reply))
-    return [sentence for sentence in _SENTENCE.findall(text) if re.search(r"\w", sentence)]
+    return tuple(sentence for sentence in _SENTENCE.findall(text) if re.search(r"\w", sentence))
 
 
 def _is_explained(reply: str, template: str) -> bool | None:
