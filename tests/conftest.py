@@ -10,13 +10,20 @@ import signal
 import sys
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.sessions import keep_metadata, run_pytest, worker_python
+from tests.support.sessions import (
+    FRESH,
+    keep_metadata,
+    run_pytest,
+    server_folder,
+    share_server,
+    worker_python,
+)
 
 if TYPE_CHECKING:
     from tests.support.source_files import SourceFile
@@ -52,6 +59,19 @@ if threading.current_thread() is threading.main_thread():
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give each worker the one server that forks sessions."""
+    if not FRESH:
+        node.workerinput["server_of_sessions"] = str(server_folder())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given: dict[str, Any] = getattr(config, "workerinput", {})
+    if "server_of_sessions" in given:
+        share_server(given["server_of_sessions"])
 
 
 def pytest_collection_finish() -> None:

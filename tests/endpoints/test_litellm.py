@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from pytest_fairness import testing
 from pytest_fairness.endpoints import AttemptError, Evidence, create_endpoint
 from pytest_fairness.errors import UsageError
 from tests.support.servers import Fault, ModelServer, Received
+from tests.support.shared_sessions import made_once, shared_folder
 
 if importlib.util.find_spec("litellm") is None:
     pytest.skip("litellm is not installed", allow_module_level=True)
@@ -134,7 +134,12 @@ class Session(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    """What came of all cases, which are asked once whichever workers look at them."""
+    return made_once(shared_folder(tmp_path_factory), "asked_by_litellm", asked)
+
+
+def asked() -> Session:
     with ModelServer() as server:
         server.meet = lambda body: next(
             (fault for name, fault in FAULTS.items() if f"[{name} " in body), None
@@ -189,7 +194,7 @@ def session() -> Iterator[Session]:
         seen = {
             name: [one for one in server.requests if f"[{name}]" in one.prompt] for name in cases
         }
-        yield Session(json.loads(done.stdout.splitlines()[-1]), seen, done.stdout)
+        return Session(json.loads(done.stdout.splitlines()[-1]), seen, done.stdout)
 
 
 def test_it_is_imported_on_the_first_question_and_talks_to_nobody_else(session: Session) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -302,10 +303,12 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
         prompts = {one.cell.prompt for one in plan}
         before = len(server.requests)
         server.then(*faults)
-        requested = Requested(Case(project=tmp_path, run=None))
+        # Of its own: what is searched for secrets are the files of this run.
+        home = Path(tempfile.mkdtemp(dir=tmp_path))
+        requested = Requested(Case(project=home, run=None))
         started = time.monotonic()
         with (
-            open_store(tmp_path / ".fairness" / "runs", f"session {time.monotonic_ns()}") as store,
+            open_store(home / ".fairness" / "runs", f"session {time.monotonic_ns()}") as store,
             Engine(system, store, **{"concurrency": 4, **options}) as engine,
         ):
             try:
@@ -313,7 +316,7 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
             except FairnessError as error:
                 requested.error = error
         requested.case = Case(
-            project=tmp_path,
+            project=home,
             run=store.directory,
             # Several may be asking at once, each in words of its own.
             ledger=[request for request in server.requests[before:] if request.prompt in prompts],

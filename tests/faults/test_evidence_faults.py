@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from pytest_fairness.reports.bundle import derive, unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import conclude, save_results
 from tests.support.runs import records, relogged, resummed, rewrite
 from tests.support.sessions import run_pytest
+from tests.support.shared_sessions import made_once, shared_folder
 
 #: A system of the project's own, which speaks badly of one group.
 SUITE = """
@@ -123,11 +125,21 @@ def plain(tmp_path: Path) -> Folder:
 
 
 @pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what is made once for all workers, and only looked at or copied."""
+    return shared_folder(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def failed(shared: Path) -> Folder:
     """A project whose first test has failed, and is all that has run."""
-    project = Folder(tmp_path_factory.mktemp("failed"), ("-p", "no:xdist"))
-    assert project.session("-k", "test_a")[0] == 1
-    return project
+
+    def make() -> Folder:
+        project = Folder(Path(tempfile.mkdtemp(dir=shared)), ("-p", "no:xdist"))
+        assert project.session("-k", "test_a")[0] == 1
+        return project
+
+    return made_once(shared, "evidence_failed", make)
 
 
 def stands(folder: Folder, done: tuple[int, str], judged_in: str, verdict: str = "FAIL") -> None:
@@ -295,11 +307,15 @@ def test_f61_a_salvaged_run_keeps_what_it_judged(
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(shared: Path) -> Path:
     """A run of two sessions, the second without the test that failed; beside it another run, which
     passes.
     """
-    project = Folder(tmp_path_factory.mktemp("project"), ("-p", "no:xdist"))
+    return made_once(shared, "evidence_run", lambda: run_in(Path(tempfile.mkdtemp(dir=shared))))
+
+
+def run_in(folder: Path) -> Path:
+    project = Folder(folder, ("-p", "no:xdist"))
     project.write(SUITE + FLAGS)
     (project.path / "justifications.yaml").write_text(JUSTIFIED, encoding="utf-8")
     (project.path / "mitigations.yaml").write_text(MITIGATED, encoding="utf-8")
@@ -315,18 +331,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bundle(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_bundle(run, tmp_path_factory.mktemp("bundle") / "evidence.zip")
+def bundle(run: Path, shared: Path) -> Path:
+    return made_once(
+        shared, "evidence_bundle", lambda: write_bundle(run, shared / "evidence_signed.zip")
+    )
 
 
 @pytest.fixture(scope="module")
-def unsigned_bundle(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unsigned_bundle(run: Path, shared: Path) -> Path:
     """Without the page to be signed, as where fpdf2 is not installed: a forgery of the others is
     seen all the same, and is made in a third of the time.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reports_bundle, "surroundings", lambda: None)
-        return write_bundle(run, tmp_path_factory.mktemp("bundle") / "evidence.zip")
+        return made_once(
+            shared, "evidence_unsigned", lambda: write_bundle(run, shared / "evidence_unsigned.zip")
+        )
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """Sessions of pytest, and other modules that are run, in a process of their own, without the
 seconds that each takes to import what all import.
 
-A server, started once by each process that tests, has imported pytest's plugins, this one among
-them, and what they lean on. It forks a process for each session, which has its own folder,
-environment, streams and exit status, and ends as any. It forks the workers that pytest-xdist starts
-as well, by an executable that stands for ``sys.executable``: that is in the process group of its
+A server has imported pytest's plugins, this one among them, and what they lean on. It forks a
+process for each session, which has its own folder, environment, streams and exit status, and ends
+as any. All workers of a test session share one, which its controller starts, which imports once it
+is asked for a session, and which ends with the process that started it. It forks the workers that
+pytest-xdist starts as well, by an executable that stands for ``sys.executable``: that is in the process group of its
 session, and the worker hears the signals that it gets. A test of what a session imports has a fresh
 one, and a test of workers that watch their parent has workers that are its children. See
 ``docs/decisions/0111-tested-sessions-are-forked.md``.
@@ -42,7 +43,7 @@ from typing import Any, NoReturn
 PYTHON = sys.executable
 #: Whether each session is a process that imports what it needs by itself: ``tox -e fresh``, or
 #: where nothing can fork.
-FRESH = "FRESH_SESSIONS" in os.environ or not hasattr(os, "fork")
+FRESH = "FRESH_SESSIONS" in os.environ or not hasattr(os, "fork") or not hasattr(socket, "send_fds")
 #: What sessions import; of ours all but the assertions, which make any test one of ours.
 PRELOADED = (
     "aiohttp", "jinja2", "msgspec", "numpy", "pandas", "scipy.optimize", "scipy.sparse.csgraph", "scipy.special",
@@ -80,8 +81,8 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda number, _frame: os.kill(pid, number))
 os._exit(int(server.recv(9)) % 256)
 """
-#: Of each process that tests, its server and where the executable is.
-_servers: dict[int, tuple[subprocess.Popen[str], str]] = {}
+#: Of the folder of the server.
+SOCKET, EXECUTABLE = "socket", "python"
 
 
 def run_pytest(
@@ -174,14 +175,9 @@ class Session:
             )
             self.pid = self._process.pid
             return
-        server, _ = _server()
-        assert server.stdin is not None
-        assert server.stdout is not None
         files = [str(self._out), str(self._err), str(self._code)]
         about = [str(folder), module, list(map(str, arguments)), given, *files, leads, children]
-        server.stdin.write(json.dumps(about) + "\n")
-        server.stdin.flush()
-        self.pid = int(server.stdout.readline())
+        self.pid = _requested(about)
 
     def poll(self) -> int | None:
         if self._process is not None:
@@ -243,34 +239,60 @@ def _fresh_process(
         )
 
 
+def _requested(about: list[Any]) -> int:
+    """Have the server fork a session, and return the id of its process. Raises OSError, if the
+    server is no more.
+    """
+    request = json.dumps(about).encode()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(server_folder() / SOCKET))
+        connection.sendall(b"%9d" % len(request) + request)
+        answer = connection.recv(9)
+    if not answer:
+        raise ConnectionError("the server that forks sessions has died")
+    return int(answer)
+
+
 def worker_python() -> str:
     """Return what stands for ``sys.executable`` where pytest-xdist starts workers; Python itself
     where sessions are fresh.
     """
-    if FRESH or not hasattr(socket, "send_fds"):
+    if FRESH:
         return sys.executable
-    return _server()[1]
+    return str(server_folder() / EXECUTABLE)
 
 
-def _server() -> tuple[subprocess.Popen[str], str]:
-    if os.getpid() not in _servers:
-        folder = tempfile.mkdtemp(prefix="sessions-")
-        executable, address = Path(folder, "python"), str(Path(folder, "socket"))
-        executable.write_text(WORKER.format(python=PYTHON, address=address), encoding="utf-8")
-        executable.chmod(0o755)
-        environment = {
-            key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")
-        }
-        command = [PYTHON, __file__, address, str(executable)]
-        server = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert server.stdout is not None
-        server.stdout.readline()  # it listens
-        atexit.register(shutil.rmtree, folder)
-        atexit.register(server.communicate)  # the end of its input is its end
-        _servers[os.getpid()] = server, str(executable)
-    return _servers[os.getpid()]
+_shared: list[Path] = []
+
+
+def share_server(folder: str) -> None:
+    """Use the server in *folder*, which the controller of this worker has started."""
+    _shared.append(Path(folder))
+
+
+def server_folder() -> Path:
+    """Return where the server is, which is started if there is none."""
+    if not _shared:
+        _shared.append(_started_server())
+    return _shared[0]
+
+
+def _started_server() -> Path:
+    """Start a server, which ends with this process: its input ends then, however that is."""
+    folder = Path(tempfile.mkdtemp(prefix="sessions-"))
+    executable, address = folder / EXECUTABLE, str(folder / SOCKET)
+    executable.write_text(WORKER.format(python=PYTHON, address=address), encoding="utf-8")
+    executable.chmod(0o755)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    command = [PYTHON, __file__, address, str(executable)]
+    server = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    server.stdout.readline()  # it listens
+    atexit.register(shutil.rmtree, folder)
+    atexit.register(server.communicate)  # the end of its input is its end
+    return folder
 
 
 class Preloading:
@@ -351,9 +373,33 @@ def _kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _serve(address: str, executable: str) -> None:
-    """Fork a session for each line of the input, a worker for each connection; return at the end of
-    the input.
+    """Fork a process for each connection, which asks for a session or a worker; return at the end
+    of the input.
     """
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    os.write(1, b"ready\n")
+    if not _is_asked(listener):
+        return
+    _preload()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while _is_asked(listener):
+        connection, _ = listener.accept()
+        with connection:
+            if not os.fork():
+                listener.close()  # who connects after the server's end is told so
+                _answer(connection, executable)
+
+
+def _is_asked(listener: socket.socket) -> bool:
+    """Wait for a connection; false, where the process that started this one has ended."""
+    ready, _, _ = select.select([0, listener], [], [])
+    return 0 not in ready
+
+
+def _preload() -> None:
+    """Import what sessions import."""
     import pytest
 
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
@@ -361,29 +407,21 @@ def _serve(address: str, executable: str) -> None:
             ["-qqq", f"--rootdir={empty}", "-p", "no:cacheprovider", empty], plugins=[Preloading()]
         )
     gc.freeze()  # else pytest, which collects garbage as it ends, looks through all of this
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen(64)
-    os.write(1, b"ready\n")
-    lines = open(0, buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
-    while True:
-        ready, _, _ = select.select([0, listener], [], [])
-        if listener in ready:
-            connection, _ = listener.accept()
-            with connection:
-                if not os.fork():
-                    _watch_worker(connection)
-        if 0 in ready:
-            if not (
-                line := lines.readline()
-            ):  # a session is requested once another's process is known: one line
-                return
-            if not os.fork():
-                _watch(executable, *json.loads(line))
+
+
+def _answer(connection: socket.socket, executable: str) -> NoReturn:
+    """Do what is asked: by the executable, which sends its streams, for a worker."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    size, streams, _, _ = socket.recv_fds(connection, 9, 3)
+    with connection.makefile("rb") as reader:
+        request = json.loads(reader.read(int(size)))
+    if streams:
+        _watch_worker(connection, streams, *request)
+    _watch(connection, executable, *request)
 
 
 def _watch(
+    connection: socket.socket,
     executable: str,
     folder: str,
     module: str,
@@ -396,9 +434,9 @@ def _watch(
     children: bool,
 ) -> NoReturn:
     """Fork the session, say which process it is, and write down how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
     if not child:
+        connection.close()
         if leads:
             os.setsid()
         if not children:
@@ -411,19 +449,23 @@ def _watch(
         )
         sys.argv = [module, *arguments]
         _end(partial(runpy.run_module, module, run_name="__main__", alter_sys=True))
-    os.write(1, f"{child}\n".encode())
+    connection.sendall(b"%9d" % child)
+    connection.close()
     _, status = os.waitpid(child, 0)
     Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
     Path(f"{code}.part").rename(code)
     os._exit(0)
 
 
-def _watch_worker(connection: socket.socket) -> NoReturn:
+def _watch_worker(
+    connection: socket.socket,
+    streams: list[int],
+    folder: str,
+    environment: dict[str, str],
+    command: list[str],
+) -> NoReturn:
     """Fork the worker; kill it if the executable that stands for it dies; say how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    size, streams, _, _ = socket.recv_fds(connection, 9, 3)
-    with connection.makefile("rb") as reader:
-        folder, environment, (code, *arguments) = json.loads(reader.read(int(size)))
+    code, *arguments = command
     child = os.fork()
     if not child:
         connection.close()
