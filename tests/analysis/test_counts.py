@@ -29,7 +29,7 @@ from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import ROWS
 from tests.support.findings import unlike
 
-SIZE = 40_000
+SIZE = 16_000
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def decisions() -> pd.DataFrame:
         {
             "race": race,
             "year": chance.choice([1, 2, 3], SIZE),
-            "person": chance.integers(0, 2000, SIZE),
+            "person": chance.integers(0, 800, SIZE),
             "hired": hired,
         }
     )
@@ -134,7 +134,7 @@ def test_missing_outcomes_are_judged_by_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every figure and text, with clusters and blocks, and of rows in another order; nothing is
-    laid out as rows. The first on 30,000 of them, which polars and DuckDB count too.
+    laid out as rows. The first on 12,000 of them, which polars and DuckDB count too.
     """
     gap, lost_of_b, lost, verdict, designs = GAPS[called]
     decisions = decisions[decisions["race"] != "d"]

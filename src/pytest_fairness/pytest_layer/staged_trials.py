@@ -205,7 +205,9 @@ class StagedTrials:
         for column in part.columns:
             if column not in table.columns and _is_named(column, assertion):
                 return f"the test made the column {column!r} itself", None
-        theirs = table.loc[part.index]
+        theirs = table
+        if not part.index.equals(table.index):
+            theirs = table.loc[part.index]
         for column in table.columns:
             if column in part.columns and not part[column].equals(theirs[column]):
                 return f"the column {column!r} was changed in the test", None

@@ -4,7 +4,6 @@ figures were read from.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from pytest_fairness.model import Cell, Finding, Message, Status, Trial
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.sections import Dialogue
+from pytest_fairness.runs.lines import decode_line
 from pytest_fairness.runs.reader import record_lines
 from pytest_fairness.runs.records import cell_of, trial_of
 
@@ -45,7 +45,7 @@ def each_trial(run_dir: Path, keys: Sequence[str] | None = None) -> Iterator[Log
     """
     for line in record_lines(run_dir, "trial", keys):
         try:
-            record = json.loads(line)
+            record = decode_line(line)
             if record["type"] != "trial" or (keys is not None and record["key"] not in keys):
                 continue
             logged = LoggedTrial(
