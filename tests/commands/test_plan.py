@@ -525,8 +525,11 @@ def test_kinds_by_calls(cli: Cli, tmp_path: Path) -> None:
 def test_the_programme_takes_two_screens(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """296 items are nineteen entries: ten tests, and nine of them at temperature 0."""
+    """296 items are nineteen entries, however few names they ask about: ten tests, and nine of them
+    at temperature 0.
+    """
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "bias.yaml").write_text("names: 10\n", encoding="utf-8")
     suite = (
         "--pyargs",
         "pytest_fairness.suites.bias",
