@@ -26,6 +26,7 @@ from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
 from tests.support.sessions import forked
+from tests.support.shared_sessions import made_once, shared_folder
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -103,15 +104,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def suite(project: Path) -> dict[str, Any]:
-    """The whole suite, priced once for an endpoint that is named."""
-    assumed = ("--endpoint", "paid", "--latency", "3", "--concurrency", "8")
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert (
-            main(("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider"))
-            == 1
-        )
-    return dict(json.loads(out.getvalue()))
+def suite(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The whole suite, priced once for all workers, for an endpoint that is named."""
+
+    def price() -> dict[str, Any]:
+        assumed = ("--endpoint", "paid", "--latency", "3", "--concurrency", "8")
+        arguments = ("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider")
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert main(arguments) == 1
+        return dict(json.loads(out.getvalue()))
+
+    return made_once(shared_folder(tmp_path_factory), "priced_suite", price)
 
 
 def by_test(suite: dict[str, Any]) -> dict[str, dict[str, Any]]:
