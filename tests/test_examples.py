@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.sessions import run_pytest
+from tests.support.shared_sessions import made_once, shared_folder
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(
@@ -30,28 +30,42 @@ WHOLE = ("-m", "fairness", "examples")
 def session_of(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., tuple[Path, pytest.RunResult]]:
-    """Runs the README's session, with further arguments, in a checkout of its own, once: the
-    folder, how it ended.
+    """Runs the README's session, with further arguments, in a checkout of its own, once for all
+    workers: the folder, which nobody changes, and how it ended.
     """
+    shared = shared_folder(tmp_path_factory)
 
-    @functools.cache
     def run(*arguments: str) -> tuple[Path, pytest.RunResult]:
-        folder = tmp_path_factory.mktemp("checkout")
-        for name in ("examples", "baselines", "labels"):
-            shutil.copytree(
-                ROOT / name,
-                folder / name,
-                ignore=shutil.ignore_patterns("__pycache__", ".fairness"),
-            )
-        shutil.copy(ROOT / "pyproject.toml", folder)
-        environment = {
-            key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")
-        }
-        return folder, run_pytest(
-            folder, "-p", "no:cacheprovider", *WHOLE, *arguments, environment=environment
-        )
+        name = "".join(("examples", *arguments))
+        folder = shared / name
+
+        def make() -> tuple[int, list[str], list[str]]:
+            folder.mkdir()
+            check_out(folder, "examples", "baselines", "labels")
+            made = run_examples(folder, *WHOLE, *arguments)
+            return int(made.ret), made.outlines, made.errlines
+
+        return folder, pytest.RunResult(*made_once(shared, name, make), 0)
 
     return run
+
+
+def check_out(folder: Path, *names: str) -> None:
+    """Copy these folders of the repository, and what configures pytest."""
+    for name in names:
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness")
+        )
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def run_examples(folder: Path, *arguments: str, **variables: str) -> pytest.RunResult:
+    """Run a session in a checkout, with these variables of the environment more."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    result: pytest.RunResult = run_pytest(
+        folder, "-p", "no:cacheprovider", *arguments, environment={**environment, **variables}
+    )
+    return result
 
 
 def results_of(folder: Path) -> dict[str, Any]:
@@ -101,15 +115,8 @@ def test_two_workers_find_the_same(
 
 def test_the_letters_suite_catches_the_biased_branch(tmp_path: Path) -> None:
     """Which tests go red, and which stay green, is what the example's README shows."""
-    folder = tmp_path / "checkout"
-    for name in ("examples/application_letters", "baselines"):
-        shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness")
-        )
-    shutil.copy(ROOT / "pyproject.toml", folder)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    arguments = ("-p", "no:cacheprovider", "--tb=no", "examples/application_letters")
-    result = run_pytest(folder, *arguments, environment={**environment, "PERSONAL_TOUCH": "1"})
+    check_out(tmp_path, "examples/application_letters", "baselines")
+    result = run_examples(tmp_path, "--tb=no", "examples/application_letters", PERSONAL_TOUCH="1")
     red = re.findall(r"^FAILED \S+::(\w+)(?:\[|\s|$)", str(result.stdout), re.MULTILINE)
     assert set(red) == {
         "test_every_letter_is_clean",
@@ -119,7 +126,9 @@ def test_the_letters_suite_catches_the_biased_branch(tmp_path: Path) -> None:
     }
     assert red.count("test_every_letter_is_clean") == 25
     by_age = next(
-        one for one in findings_of(folder, "application_letters") if one["protected_class"] == "age"
+        one
+        for one in findings_of(tmp_path, "application_letters")
+        if one["protected_class"] == "age"
     )
     assert by_age["verdict"] == "FAIL"
     readme = ROOT / "examples" / "application_letters" / "README.md"
@@ -208,7 +217,7 @@ def test_the_audit_finds_what_was_published(
 
 
 def test_labels_mend_what_the_reader_overlooks(
-    session_of: Callable[..., tuple[Path, pytest.RunResult]],
+    session_of: Callable[..., tuple[Path, pytest.RunResult]], tmp_path: Path
 ) -> None:
     """With the labels that lie in the repository the loan assistant passes, and its reader's recall
     is told by group; without them it is red.
@@ -225,10 +234,7 @@ def test_labels_mend_what_the_reader_overlooks(
     leaks = finding["details"]["reader"]["leaks"]
     assert leaks
     assert all(leak["p_value"] > 0.05 for leak in leaks)
-    shutil.rmtree(folder / "labels")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    result = run_pytest(
-        folder, "-p", "no:cacheprovider", "examples/loan_answers", environment=environment
-    )
+    check_out(tmp_path, "examples/loan_answers")
+    result = run_examples(tmp_path, "examples/loan_answers")
     assert result.ret == 1
     assert "unvalidated reader" in str(result.stdout)

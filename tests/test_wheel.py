@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.shared_sessions import made_once, shared_folder
+
 ROOT = Path(__file__).parents[1]
 
 SUITE = """
@@ -33,23 +35,17 @@ def test_personas_came_along(persona_matrix, name_banks):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--no-deps",
-            "--wheel-dir",
-            str(out),
-            str(ROOT),
-        ],
-        check=True,
-    )
-    (built,) = out.glob("*.whl")
-    return built
+    """The wheel, built once for all workers."""
+    shared = shared_folder(tmp_path_factory)
+
+    def build() -> Path:
+        out = shared / "built_wheel"
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
+        subprocess.run([*command, str(out), str(ROOT)], check=True)
+        (built,) = out.glob("*.whl")
+        return built
+
+    return made_once(shared, "wheel", build)
 
 
 def test_it_carries_the_source_data_and_the_type_marker(wheel: Path) -> None:

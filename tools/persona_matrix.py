@@ -17,7 +17,7 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from math import sqrt
 from statistics import NormalDist
 from typing import TypeAlias, TypeVar
@@ -290,16 +290,34 @@ def _accents(seed: str, races: Sequence[str]) -> list[str]:
 
 
 def _religions(
-    seed: str, groups: Mapping[str, Sequence[str]], firsts: Sequence[tuple[NameEntry, str]]
+    seed: str, able: Mapping[tuple[str, str], Mapping[int, tuple[bool, bool]]]
 ) -> list[str]:
     """A religion, or that none is stated, of each persona: of each tradition as many as
-    ``_RELIGIOUS`` says, and nobody against the first name.
+    ``_RELIGIOUS`` says, of those who are *able*, and nobody against the first name.
     """
     religions = ["not_stated"] * SIZE
+    for religion, by_tradition in _RELIGIOUS.items():
+        for tradition, number in by_tradition.items():
+            strangers = able[religion, tradition]
+            left = [i for i in strangers if religions[i] == "not_stated"]
+            left = _shuffled(left, f"{seed}.{religion}.{tradition}")
+            # Who has a name of the religion states it before others do.
+            left.sort(key=strangers.__getitem__)
+            for i in left[:number]:
+                religions[i] = religion
+    return religions
+
+
+def _able_to_state(
+    groups: Mapping[str, Sequence[str]], firsts: Sequence[tuple[NameEntry, str]]
+) -> dict[tuple[str, str], dict[int, tuple[bool, bool]]]:
+    """Religion and tradition → the personas who may state it, and whether each is a stranger to it
+    by the first name, and by the tradition of that.
+    """
 
     def may_state(i: int, religion: str, tradition: str) -> bool:
         first = firsts[i][0]
-        if i + 1 in FIXED or religions[i] != "not_stated":
+        if i + 1 in FIXED:
             return False
         if not _is_of(tradition, first, groups["race_ethnicity"][i]):
             return False
@@ -308,19 +326,17 @@ def _religions(
         # Who leaves the tradition of the name leaves it once.
         return _goes_with(religion, first) or groups["accent_language"][i] == "native"
 
-    def is_stranger(religion: str, i: int) -> tuple[bool, bool]:
+    def is_stranger(i: int, religion: str) -> tuple[bool, bool]:
         first = firsts[i][0]
         return _reading(first) != religion, not _goes_with(religion, first)
 
-    for religion, by_tradition in _RELIGIOUS.items():
-        for tradition, number in by_tradition.items():
-            able = [i for i in range(SIZE) if may_state(i, religion, tradition)]
-            able = _shuffled(able, f"{seed}.{religion}.{tradition}")
-            # Who has a name of the religion states it before others do.
-            able.sort(key=partial(is_stranger, religion))
-            for i in able[:number]:
-                religions[i] = religion
-    return religions
+    return {
+        (religion, tradition): {
+            i: is_stranger(i, religion) for i in range(SIZE) if may_state(i, religion, tradition)
+        }
+        for religion, by_tradition in _RELIGIOUS.items()
+        for tradition in by_tradition
+    }
 
 
 def _reading(first: NameEntry) -> str:
@@ -359,9 +375,8 @@ def _added(
         if category == "religion":
             for name in ("race_ethnicity", "accent_language"):
                 del others[name]
-            deals = [
-                _religions(f"{seed}.religion.{turn}", groups, firsts) for turn in range(_TRIES)
-            ]
+            able = _able_to_state(groups, firsts)
+            deals = [_religions(f"{seed}.religion.{turn}", able) for turn in range(_TRIES)]
         else:
             deals = _deals(seed, category, rows, crossed)
         quota = Counter(QUOTAS[category])
@@ -384,6 +399,7 @@ def _deals(
     left = Counter(QUOTAS[category]) - Counter(given.values())
     pool = [group for group in QUOTAS[category] for _ in range(left[group])]
 
+    @cache
     def fits(i: int, group: str) -> bool:
         if group == "not_stated":
             return True

@@ -26,6 +26,7 @@ from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
 from tests.support.sessions import forked
+from tests.support.shared_sessions import made_once, shared_folder
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -103,15 +104,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def suite(project: Path) -> dict[str, Any]:
-    """The whole suite, priced once for an endpoint that is named."""
-    assumed = ("--endpoint", "paid", "--latency", "3", "--concurrency", "8")
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert (
-            main(("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider"))
-            == 1
-        )
-    return dict(json.loads(out.getvalue()))
+def suite(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The whole suite, priced once for all workers, for an endpoint that is named."""
+
+    def price() -> dict[str, Any]:
+        assumed = ("--endpoint", "paid", "--latency", "3", "--concurrency", "8")
+        arguments = ("plan", "--json", *assumed, "--suite", str(project), "-p", "no:cacheprovider")
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert main(arguments) == 1
+        return dict(json.loads(out.getvalue()))
+
+    return made_once(shared_folder(tmp_path_factory), "priced_suite", price)
 
 
 def by_test(suite: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -525,8 +528,11 @@ def test_kinds_by_calls(cli: Cli, tmp_path: Path) -> None:
 def test_the_programme_takes_two_screens(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """296 items are nineteen entries: ten tests, and nine of them at temperature 0."""
+    """296 items are nineteen entries, however few names they ask about: ten tests, and nine of them
+    at temperature 0.
+    """
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "bias.yaml").write_text("names: 10\n", encoding="utf-8")
     suite = (
         "--pyargs",
         "pytest_fairness.suites.bias",

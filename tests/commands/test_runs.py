@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ from pytest_fairness.runs.reader import RunReader
 from tests.reports.factories import disparity, results
 from tests.support.runs import records, rewrite
 from tests.support.sessions import run_pytest
+from tests.support.shared_sessions import made_once, shared_folder
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -62,9 +64,15 @@ LANDLORD = "Write a landlord reference for {name}."
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three runs: a planted endpoint, a fair one, and that one again with one of the templates in
-    other words.
+    other words. They are made once for all workers, each of which has a copy.
     """
-    folder = tmp_path_factory.mktemp("project")
+    shared = shared_folder(tmp_path_factory)
+    made = made_once(shared, "three_runs", partial(_three_runs, shared / "three_runs"))
+    return shutil.copytree(made, tmp_path_factory.mktemp("project"), dirs_exist_ok=True)
+
+
+def _three_runs(folder: Path) -> Path:
+    folder.mkdir()
     (folder / "endpoints.yaml").write_text(ENDPOINTS, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
@@ -419,6 +427,19 @@ def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> Non
 # ---------------------------------------------------------------- completion
 
 
+@pytest.fixture(scope="module")
+def completion(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The function by which bash completes the command, as a user's shell has it."""
+    register = Path(sys.executable).parent / "register-python-argcomplete"
+
+    def registered() -> str:
+        return subprocess.run(
+            [register, "pytest-fairness"], capture_output=True, text=True, check=True
+        ).stdout
+
+    return made_once(shared_folder(tmp_path_factory), "completion", registered)
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
@@ -430,7 +451,9 @@ def test_a_comparison_takes_runs_that_hold(project: Path, tmp_path: Path) -> Non
         ("pytest-fairness list --sort", {"--sort"}),
     ],
 )
-def test_bash_completes(project: Path, tmp_path: Path, typed: str, offered: set[str]) -> None:
+def test_bash_completes(
+    completion: str, project: Path, tmp_path: Path, typed: str, offered: set[str]
+) -> None:
     """Commands, options, ids of runs, and the tests of a run, by the completion function in bash
     itself.
     """
@@ -443,7 +466,7 @@ def test_bash_completes(project: Path, tmp_path: Path, typed: str, offered: set[
     line = typed.format(*runs, first=runs[0])
     words = line.split(" ")
     script = f"""
-        eval "$({Path(sys.executable).parent}/register-python-argcomplete pytest-fairness)"
+        {completion}
         COMP_LINE='{line}' COMP_POINT={len(line)} COMP_WORDS=({line}) COMP_CWORD={len(words) - 1} COMP_TYPE=9
         _python_argcomplete pytest-fairness {words[-1]} {words[-2]}
         printf '%s\\n' "${{COMPREPLY[@]}}"
