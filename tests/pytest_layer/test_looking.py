@@ -722,11 +722,8 @@ def test_a_killed_run_makes_the_same_looks(project: Project, place: int) -> None
     assert problems(project) == []
 
 
-@pytest.mark.parametrize("session", ["--fairness-resume=last", "--fairness-replay=last"])
 @pytest.mark.parametrize("said_by", ["marker", "project"])
-def test_other_looks_at_a_run_that_was_asked_are_refused(
-    project: Project, said_by: str, session: str
-) -> None:
+def test_other_looks_at_a_run_that_was_asked_are_refused(project: Project, said_by: str) -> None:
     """Its looks were fixed before the first call. It is not looked at further where it ended
     undecided, nor once with all of the budget where it was seen twice; as they were, the looks are
     judged.
@@ -743,13 +740,14 @@ def test_other_looks_at_a_run_that_was_asked_are_refused(
     before = project.findings
     assert [finding["verdict"] for finding in before] == ["INCONCLUSIVE"]
     asked = names_asked(project)
-    for looks, words in (("10,20,40", "10, 20 and 40"), ("20", "20")):
-        result = run(looks, session)
-        result.assert_outcomes(errors=1)
-        assert f"the looks were 10 and 20, are {words}" in shown(result)
-    assert run("10,20", session).ret == first
-    assert [finding["sentence"] for finding in project.findings] == [before[0]["sentence"]]
-    assert names_asked(project) == asked
+    for session in ("--fairness-resume=last", "--fairness-replay=last"):
+        for looks, words in (("10,20,40", "10, 20 and 40"), ("20", "20")):
+            result = run(looks, session)
+            result.assert_outcomes(errors=1)
+            assert f"the looks were 10 and 20, are {words}" in shown(result)
+        assert run("10,20", session).ret == first
+        assert [finding["sentence"] for finding in project.findings] == [before[0]["sentence"]]
+        assert names_asked(project) == asked
 
 
 def test_the_looks_of_a_test_that_a_resumed_run_adds_are_fixed_before_it_asks(
