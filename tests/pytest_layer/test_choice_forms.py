@@ -208,7 +208,7 @@ def test_a_provider_without_forms_is_asked_for_a_line(
     server.meet = lambda body: {"m": refuses_schema, "n": answers_in_prose}[model_of(body)](body)
     again = SUITE[SUITE.index("@pytest") :].replace("test_choice", "test_2")
     write_two(project, server, f"{SUITE}\n{again}")
-    result = project.run("--fairness-endpoint=direct,other", mode=mode, apart=True)
+    result = project.run("--fairness-endpoint=direct,other", mode=mode)
     for model, why in WITHOUT_FORMS.values():
         assert why in shown(result)
         by_form = [prompt for prompt in prompts(server, model) if OBJECT in prompt]
@@ -220,7 +220,7 @@ def test_a_provider_without_forms_is_asked_for_a_line(
     assert cli.main(["verify", str(project.last)]) == 0
     asked = len(server.requests)
     for further in ("--fairness-resume=last", "--fairness-replay=last"):
-        project.run("--fairness-endpoint=direct,other", further, mode=mode, apart=True)
+        project.run("--fairness-endpoint=direct,other", further, mode=mode)
         assert len(server.requests) == asked
         assert readers(project) == by_line_alone
     if mode == MODES["n2"]:

@@ -184,13 +184,13 @@ def test_a_session_reads_once_in_every_mode(
     suite = (project.path / "test_suite.py").read_text(encoding="utf-8")
     suite += "\n" + suite[suite.index("@pytest.mark.fairness_grid") :].replace("test_it", "test_2")
     (project.path / "test_suite.py").write_text(suite, encoding="utf-8")
-    project.run(mode=mode, apart=True).assert_outcomes(passed=2)
+    project.run(mode=mode).assert_outcomes(passed=2)
     asked = len(reader.requests)
     turns = [trial for trial in project.records("trial") if turn_of(trial)]
     assert len({trial["key"] for trial in turns}) == len(turns) == asked
     verdicts = [finding["verdict"] for finding in project.findings]
     for again in ("--fairness-resume=last", "--fairness-replay=last"):
-        project.run(again, mode=mode, apart=True).assert_outcomes(passed=2)
+        project.run(again, mode=mode).assert_outcomes(passed=2)
         assert [finding["verdict"] for finding in project.findings] == verdicts
         assert len(reader.requests) == asked
 
