@@ -180,6 +180,9 @@ def test_a_fair_system_is_asked_until_it_is_green(project: Project) -> None:
 
 
 def test_what_no_look_decides_is_inconclusive_at_the_last(project: Project) -> None:
+    """Nor is it looked at further: a list may have the looks that rates have by default, and so one
+    more for scores, which is refused too.
+    """
     project.write(suite(UNDECIDED))
     result = project.run()
     result.assert_outcomes(passed=1)
@@ -192,6 +195,11 @@ def test_what_no_look_decides_is_inconclusive_at_the_last(project: Project) -> N
     widths = [step["high"] - step["low"] for step in way]
     assert widths == sorted(widths, reverse=True)
     assert problems(project) == []
+    project.write(suite(UNDECIDED, looks="names=(10, 20, 40, 80)"))
+    result = project.run("--fairness-resume=last")
+    result.assert_outcomes(errors=1)
+    assert "the looks were 10, 20 and 40, are 10, 20, 40 and 80" in shown(result)
+    assert names_of(project) == {"a": 40, "b": 40}
 
 
 TWO = """
@@ -806,17 +814,6 @@ def test_{name}(trials):
     for name, (_, names) in CALLED.items():
         first, *_ = project.path.joinpath(f"{name}.txt").read_text("utf-8").split()
         assert int(first) == names, name
-
-
-def test_looks_that_only_scores_have_are_refused_too(project: Project) -> None:
-    """A list may have the looks that rates have by default, and so one more for scores."""
-    project.write(suite(UNDECIDED))
-    project.run().assert_outcomes(passed=1)
-    project.write(suite(UNDECIDED, looks="names=(10, 20, 40, 80)"))
-    result = project.run("--fairness-resume=last")
-    result.assert_outcomes(errors=1)
-    assert "the looks were 10, 20 and 40, are 10, 20, 40 and 80" in shown(result)
-    assert names_of(project) == {"a": 40, "b": 40}
 
 
 def without_looks(record: dict[str, Any]) -> None:

@@ -227,7 +227,9 @@ def test_f74_what_a_reader_cannot_tell_is_unread(project: Project, fault: str) -
     with Reader(answer) as reader:
         write(project, reader)
         suite = project.path / "test_suite.py"
-        suite.write_text(suite.read_text("utf-8").replace("repetitions=5", "repetitions=3"), "utf-8")
+        suite.write_text(
+            suite.read_text("utf-8").replace("repetitions=5", "repetitions=3"), "utf-8"
+        )
         result = project.run()
         result.assert_outcomes(failed=1)
         (finding,) = project.findings
