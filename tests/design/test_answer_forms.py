@@ -243,7 +243,7 @@ def test_a_provider_without_forms_is_asked_for_a_line(
     server.meet = lambda body: {"m": refuses_schema, "n": prose}[model_of(body)](body)
     again = SUITE[SUITE.index("@pytest") :].replace("test_loans", "test_2")
     write_two(project, server, f"{SUITE}\n{again}")
-    result = project.run("--fairness-endpoint=direct,other", mode=mode, apart=True)
+    result = project.run("--fairness-endpoint=direct,other", mode=mode)
     said = "is asked for an answer line in the place of a JSON schema, for the whole run: it"
     for endpoint, (model, why) in WITHOUT_FORMS.items():
         assert f"endpoint {endpoint!r} {said} {why}" in shown(result)
@@ -259,7 +259,7 @@ def test_a_provider_without_forms_is_asked_for_a_line(
     assert cli.main(["verify", str(project.last)]) == 0
     asked = len(server.requests)
     for further in ("--fairness-resume=last", "--fairness-replay=last"):
-        project.run("--fairness-endpoint=direct,other", further, mode=mode, apart=True)
+        project.run("--fairness-endpoint=direct,other", further, mode=mode)
         assert len(server.requests) == asked
         assert [set(finding["details"]["read_by"]) for finding in project.findings] == [
             {"line"}

@@ -180,6 +180,9 @@ def test_a_fair_system_is_asked_until_it_is_green(project: Project) -> None:
 
 
 def test_what_no_look_decides_is_inconclusive_at_the_last(project: Project) -> None:
+    """Nor is it looked at further: a list may have the looks that rates have by default, and so one
+    more for scores, which is refused too.
+    """
     project.write(suite(UNDECIDED))
     result = project.run()
     result.assert_outcomes(passed=1)
@@ -192,6 +195,11 @@ def test_what_no_look_decides_is_inconclusive_at_the_last(project: Project) -> N
     widths = [step["high"] - step["low"] for step in way]
     assert widths == sorted(widths, reverse=True)
     assert problems(project) == []
+    project.write(suite(UNDECIDED, looks="names=(10, 20, 40, 80)"))
+    result = project.run("--fairness-resume=last")
+    result.assert_outcomes(errors=1)
+    assert "the looks were 10, 20 and 40, are 10, 20, 40 and 80" in shown(result)
+    assert names_of(project) == {"a": 40, "b": 40}
 
 
 TWO = """
@@ -722,11 +730,8 @@ def test_a_killed_run_makes_the_same_looks(project: Project, place: int) -> None
     assert problems(project) == []
 
 
-@pytest.mark.parametrize("session", ["--fairness-resume=last", "--fairness-replay=last"])
 @pytest.mark.parametrize("said_by", ["marker", "project"])
-def test_other_looks_at_a_run_that_was_asked_are_refused(
-    project: Project, said_by: str, session: str
-) -> None:
+def test_other_looks_at_a_run_that_was_asked_are_refused(project: Project, said_by: str) -> None:
     """Its looks were fixed before the first call. It is not looked at further where it ended
     undecided, nor once with all of the budget where it was seen twice; as they were, the looks are
     judged.
@@ -743,13 +748,14 @@ def test_other_looks_at_a_run_that_was_asked_are_refused(
     before = project.findings
     assert [finding["verdict"] for finding in before] == ["INCONCLUSIVE"]
     asked = names_asked(project)
-    for looks, words in (("10,20,40", "10, 20 and 40"), ("20", "20")):
-        result = run(looks, session)
-        result.assert_outcomes(errors=1)
-        assert f"the looks were 10 and 20, are {words}" in shown(result)
-    assert run("10,20", session).ret == first
-    assert [finding["sentence"] for finding in project.findings] == [before[0]["sentence"]]
-    assert names_asked(project) == asked
+    for session in ("--fairness-resume=last", "--fairness-replay=last"):
+        for looks, words in (("10,20,40", "10, 20 and 40"), ("20", "20")):
+            result = run(looks, session)
+            result.assert_outcomes(errors=1)
+            assert f"the looks were 10 and 20, are {words}" in shown(result)
+        assert run("10,20", session).ret == first
+        assert [finding["sentence"] for finding in project.findings] == [before[0]["sentence"]]
+        assert names_asked(project) == asked
 
 
 def test_the_looks_of_a_test_that_a_resumed_run_adds_are_fixed_before_it_asks(
@@ -808,17 +814,6 @@ def test_{name}(trials):
     for name, (_, names) in CALLED.items():
         first, *_ = project.path.joinpath(f"{name}.txt").read_text("utf-8").split()
         assert int(first) == names, name
-
-
-def test_looks_that_only_scores_have_are_refused_too(project: Project) -> None:
-    """A list may have the looks that rates have by default, and so one more for scores."""
-    project.write(suite(UNDECIDED))
-    project.run().assert_outcomes(passed=1)
-    project.write(suite(UNDECIDED, looks="names=(10, 20, 40, 80)"))
-    result = project.run("--fairness-resume=last")
-    result.assert_outcomes(errors=1)
-    assert "the looks were 10, 20 and 40, are 10, 20, 40 and 80" in shown(result)
-    assert names_of(project) == {"a": 40, "b": 40}
 
 
 def without_looks(record: dict[str, Any]) -> None:

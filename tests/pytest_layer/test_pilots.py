@@ -112,7 +112,7 @@ def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]
     says it. A resumed run asks nothing more, a replay comes to the same, and both verify.
     """
     project.write(suite(4).replace("repetitions=1", "repetitions=1, names=(30,)"))
-    project.run(mode=mode, apart=True).assert_outcomes(passed=2)
+    project.run(mode=mode).assert_outcomes(passed=2)
     trials = project.records("trial")
     of_pilot = [trial for trial in trials if trial["cell"]["signal"] == "pilot"]
     assert len(of_pilot) == 60
@@ -137,10 +137,10 @@ def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]
     assert [verdict for _, verdict, _ in before] == ["PASS", "PASS"]
     assert verify_run(project.last, lambda *_: None).problems == []
 
-    project.run("--fairness-resume=last", mode=mode, apart=True).assert_outcomes(passed=2)
+    project.run("--fairness-resume=last", mode=mode).assert_outcomes(passed=2)
     assert len(project.records("trial")) == len(trials)
     assert findings_of(project) == before
-    project.run("--fairness-replay=last", mode=mode, apart=True).assert_outcomes(passed=2)
+    project.run("--fairness-replay=last", mode=mode).assert_outcomes(passed=2)
     assert findings_of(project) == before
     assert len(project.records("pilot")) == 2
     verification = verify_run(project.last, lambda *_: None)

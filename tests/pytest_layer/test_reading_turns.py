@@ -184,13 +184,13 @@ def test_a_session_reads_once_in_every_mode(
     suite = (project.path / "test_suite.py").read_text(encoding="utf-8")
     suite += "\n" + suite[suite.index("@pytest.mark.fairness_grid") :].replace("test_it", "test_2")
     (project.path / "test_suite.py").write_text(suite, encoding="utf-8")
-    project.run(mode=mode, apart=True).assert_outcomes(passed=2)
+    project.run(mode=mode).assert_outcomes(passed=2)
     asked = len(reader.requests)
     turns = [trial for trial in project.records("trial") if turn_of(trial)]
     assert len({trial["key"] for trial in turns}) == len(turns) == asked
     verdicts = [finding["verdict"] for finding in project.findings]
     for again in ("--fairness-resume=last", "--fairness-replay=last"):
-        project.run(again, mode=mode, apart=True).assert_outcomes(passed=2)
+        project.run(again, mode=mode).assert_outcomes(passed=2)
         assert [finding["verdict"] for finding in project.findings] == verdicts
         assert len(reader.requests) == asked
 
@@ -226,12 +226,16 @@ def test_f74_what_a_reader_cannot_tell_is_unread(project: Project, fault: str) -
     answer, reason = FAULTS[fault]
     with Reader(answer) as reader:
         write(project, reader)
+        suite = project.path / "test_suite.py"
+        suite.write_text(
+            suite.read_text("utf-8").replace("repetitions=5", "repetitions=3"), "utf-8"
+        )
         result = project.run()
         result.assert_outcomes(failed=1)
         (finding,) = project.findings
         assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "UNSCORED")
-        assert finding["details"]["reader"]["unread"] == {reason: 100}
-        assert [group["unscored"] for group in finding["group_results"]] == [50, 50]
+        assert finding["details"]["reader"]["unread"] == {reason: 60}
+        assert [group["unscored"] for group in finding["group_results"]] == [30, 30]
         assert reason in " ".join(finding["notes"])
         turns = [trial for trial in project.records("trial") if turn_of(trial)]
         assert len(turns) == len({request.body for request in reader.requests})

@@ -20,7 +20,7 @@ import pytest
 from pytest_fairness import analyze_disparity, assert_no_disparity
 
 GRID = {"template": ["Write a short job reference for {name}, a nurse.", "Write a landlord reference for {name}."],
-        "groups": {"race_ethnicity": ["white", "black"]}, "names": (20,), "repetitions": 2}
+        "groups": {"race_ethnicity": ["white", "black"]}, "names": (20,), "repetitions": 1}
 
 @pytest.mark.fairness_grid(**GRID)
 def test_empty(trials):
@@ -40,7 +40,7 @@ def test_cell(cell):
     assert cell.reply
 """
 JUDGED = """
-@pytest.mark.fairness_grid(**GRID)
+@pytest.mark.fairness_grid(**{**GRID, "repetitions": 2})
 def test_judged(trials):
     assert_no_disparity(trials, outcome="sentiment", by="race_ethnicity")
 """
@@ -50,8 +50,8 @@ def test_truth(trials):
     assert analyze_disparity(trials, outcome="sentiment", by="race_ethnicity")
 """
 NAMED = {
-    "test_suite.py::test_empty": "asked 160 trials and concluded nothing",
-    "test_suite.py::test_dropped": "asked 160 trials and concluded nothing, though it analysed sentiment by "
+    "test_suite.py::test_empty": "asked 80 trials and concluded nothing",
+    "test_suite.py::test_dropped": "asked 80 trials and concluded nothing, though it analysed sentiment by "
     "race_ethnicity",
 }
 
@@ -63,7 +63,7 @@ def test_a_test_that_concludes_nothing_is_named(project: Project, mode: str) -> 
     else was judged.
     """
     project.write(ASKED + JUDGED)
-    result = project.run("-q", mode=MODES[mode], apart=True)
+    result = project.run("-q", mode=MODES[mode])
     assert result.ret == pytest.ExitCode.OK
     text, results = shown(result), project.results
     for test, words in NAMED.items():
@@ -72,7 +72,7 @@ def test_a_test_that_concludes_nothing_is_named(project: Project, mode: str) -> 
     unjudged = {item["nodeid"]: item["unjudged"] for item in results["items"] if item["unjudged"]}
     assert set(unjudged) == set(NAMED)
     assert unjudged["test_suite.py::test_dropped"] == {
-        "trials": 160,
+        "trials": 80,
         "cost": 0.0,
         "unpriced": 0,
         "dropped": ["sentiment by race_ethnicity"],
@@ -102,7 +102,7 @@ def test_every_output_names_it(project: Project) -> None:
     assert "## Fairness: no groups were compared" in texts["markdown"]
     assert "### Tests that concluded nothing" in texts["markdown"]
     for name, text in texts.items():
-        assert text.count("asked 160 trials and concluded nothing") == 2, name
+        assert text.count("asked 80 trials and concluded nothing") == 2, name
     levels = {one["level"] for one in json.loads(texts["sarif"])["runs"][0]["results"]}
     assert levels == {"warning"}
 
@@ -118,7 +118,7 @@ def test_what_it_cost_is_said(project: Project) -> None:
         result = project.run(
             "--fairness-endpoint", "paid", "--fairness-max-cost", "5", "-k", "empty"
         )
-    assert "test_suite.py::test_empty asked 160 trials ($1.6000) and concluded nothing" in shown(
+    assert "test_suite.py::test_empty asked 80 trials ($0.8000) and concluded nothing" in shown(
         result
     )
 
@@ -127,11 +127,11 @@ def test_what_it_cost_is_said(project: Project) -> None:
 def test_strictness_fails_it(project: Project, mode: str) -> None:
     """With the mend; who judges by asserts of its own passes."""
     project.write(ASKED)
-    result = project.run("--fairness-require-conclusive", mode=MODES[mode], apart=True)
+    result = project.run("--fairness-require-conclusive", mode=MODES[mode])
     result.assert_outcomes(failed=2, passed=5)
     text = shown(result)
     assert (
-        "It asked 160 trials and concluded nothing. Assert on the trials with assert_no_disparity"
+        "It asked 80 trials and concluded nothing. Assert on the trials with assert_no_disparity"
         in text
     )
     assert "@pytest.mark.fairness(finding=False)" in text
