@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from pytest_fairness.engine.scripts import Escalation, Pipeline, StrategyTurns
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, RunStore, open_store
 from tests.support.batch_server import BatchServer, Fate
@@ -470,6 +472,44 @@ def test_money_in_the_batch_of_another_worker_is_waited_for(
         server.hold = False
         assert statuses([*has_it.result(60), *waits.result(60)]) == {"answered": 8}
     assert (sizes(server)[0], sum(sizes(server))) == (5, 8)
+
+
+def test_money_given_back_while_the_account_answers_is_seen(
+    server: BatchServer, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch ends between the account's answer and the next look at the batches, after a wait
+    that is longer than a single call may take."""
+    server.hold = True
+    reserve = Budget.reserve
+    last_answer, batch_has_ended = threading.Event(), threading.Event()
+
+    async def reserve_late(budget: Budget, amount: int) -> bool:
+        fits = await reserve(budget, amount)
+        if not fits and not server.hold:
+            last_answer.set()
+            await asyncio.to_thread(batch_has_ended.wait, 60)
+        return fits
+
+    monkeypatch.setattr(Budget, "reserve", reserve_late)
+    monkeypatch.setattr(server, "polls", 10_000)
+    with (
+        open_store(root, "a session", writer="gw0") as one,
+        open_store(root, "a session", writer="gw1") as other,
+        Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
+        Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.1) as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        has_it = pool.submit(first.run, plan(5))
+        while not server.batches:
+            time.sleep(0.01)
+        waits = pool.submit(second.run, plan(8)[5:])
+        time.sleep(0.3)
+        server.hold = False
+        assert last_answer.wait(60)
+        server.polls = 2
+        assert statuses(has_it.result(60)) == {"answered": 5}
+        batch_has_ended.set()
+        assert statuses(waits.result(60)) == {"answered": 3}
 
 
 def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:

@@ -192,12 +192,14 @@ class BatchQueue(queue.Queue):
                 if not self._stopped.is_set():
                     await self._look(submission)
 
-    def _patience(self) -> float:
-        """Seconds to wait for reservations: as long as a batch may take, where one is open."""
-        for submission in submissions(self._store.of_type("batch")).values():
-            if not submission.over:
-                return self._api.options.max_wait_hours * 3600
-        return super()._patience()
+    def _expects_money(self) -> bool:
+        """Return whether something in flight will give money back: here, or in a batch of any
+        process that is not yet as old as a batch may get.
+        """
+        oldest = time.time() - self._api.options.max_wait_hours * 3600
+        batches = submissions(self._store.of_type("batch")).values()
+        awaited = any(not batch.over and batch.since > oldest for batch in batches)
+        return awaited or super()._expects_money()
 
     def _note(self, submission: Submission, event: str, **facts: Any) -> None:
         """Log a step of the batch. Raises StoreError."""

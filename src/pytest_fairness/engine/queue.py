@@ -403,27 +403,29 @@ class Queue:
 
     async def _await_room(self, amount: int) -> bool:
         """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if
-        all is stopped first. Raises BudgetError where it cannot fit, or nothing was given back for
-        as long as a call may take.
+        all is stopped first. Raises BudgetError where it cannot fit, or nothing was expected back
+        for as long as a call of another process may take.
         """
         budget = self._context.budget
         if await budget.reserve(amount):
             return True
         async with self._reserving:  # one worker asks the account again; the others wait behind it
-            since: float | None = None
+            since = time.monotonic()
             while not self._over():
+                # Before the account is asked: what settles in between must be seen there.
+                expected = self._expects_money()
                 if await budget.reserve(amount):
                     return True
-                if since is None or budget.reserved:
+                if expected:
                     since = time.monotonic()
-                if time.monotonic() - since > self._patience():
+                elif time.monotonic() - since > self._context.attempt_timeout:
                     raise budget.blocked(amount)  # held by processes that never settle
                 await self._sleep(0.02)
         return False
 
-    def _patience(self) -> float:
-        """Seconds after which reservations of other processes should have been settled."""
-        return self._context.attempt_timeout
+    def _expects_money(self) -> bool:
+        """Return whether calls in flight here will give back what they do not use."""
+        return self._context.budget.reserved > 0
 
     def _take_in(self, conversation: Conversation, lane: Lane, ending: Attempt) -> bool:
         """Count how an attempt ended; return False where that is not the trial's fault, which may
