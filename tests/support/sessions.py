@@ -346,9 +346,14 @@ def keep_metadata() -> None:
     """Let what is known of an installed package be read once: pytest and its plugins ask for it in
     every session, which is a third of what one with a trivial test costs.
     """
-    installed = metadata.PathDistribution
-    for name in ("entry_points", "files", "metadata"):
-        setattr(installed, name, property(_kept(getattr(installed, name).fget)))
+    modules = [metadata]
+    with contextlib.suppress(ImportError):
+        # litellm imports it, and from then on it finds the packages.
+        modules.append(importlib.import_module("importlib_metadata"))
+    for module in modules:
+        installed = module.PathDistribution
+        for name in ("entry_points", "files", "metadata"):
+            setattr(installed, name, property(_kept(getattr(installed, name).fget)))
 
 
 def _read_metadata() -> None:
