@@ -131,13 +131,14 @@ PILOT = 30
 
 
 def _evidence_of(*, persons: str, society: str) -> pytest.MarkDecorator:
-    """Return the marker of a file of the programme, whose tests are evidence of its own strength of
-    the impact on *persons* and on *society*, and direct evidence of verification.
+    """Return the marker of a file of the programme: how strongly its tests are evidence of the
+    impact on *persons* and on *society*. All are direct evidence of verification.
     """
     controls = {"A.5.4": persons, "A.5.5": society, "A.6.2.4": "direct"}
     return pytest.mark.fairness(module="iso42001-bias", controls=controls)
 
 
+#: Markers of a file, by the impact that it is direct evidence of.
 IMPACT_ON_PERSONS = _evidence_of(persons="direct", society="supporting")
 IMPACT_ON_SOCIETY = _evidence_of(persons="supporting", society="direct")
 IMPACT_ON_BOTH = _evidence_of(persons="direct", society="direct")
