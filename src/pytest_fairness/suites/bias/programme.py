@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -129,9 +130,18 @@ Texts = Mapping[str, str | Mapping[str, str]]
 PILOT = 30
 
 
-def evidence_of(controls: Mapping[str, str]) -> pytest.MarkDecorator:
-    """Return the marker of a file of the programme, whose tests are evidence of *controls*."""
+def _evidence_of(*, persons: str, society: str) -> pytest.MarkDecorator:
+    """Return the marker of a file of the programme: how strongly its tests are evidence of the
+    impact on *persons* and on *society*. All are direct evidence of verification.
+    """
+    controls = {"A.5.4": persons, "A.5.5": society, "A.6.2.4": "direct"}
     return pytest.mark.fairness(module="iso42001-bias", controls=controls)
+
+
+#: Markers of a file, by the impact that it is direct evidence of.
+IMPACT_ON_PERSONS = _evidence_of(persons="direct", society="supporting")
+IMPACT_ON_SOCIETY = _evidence_of(persons="supporting", society="direct")
+IMPACT_ON_BOTH = _evidence_of(persons="direct", society="direct")
 
 
 def by_strength(
@@ -258,36 +268,50 @@ def is_at_zero(mark: pytest.Mark) -> bool:
     return any(entry["id"].endswith(AT_ZERO) for entry in mark.kwargs["each"].values())
 
 
-def decided(
-    test: str,
-    question: str,
-    series: Mapping[str, Mapping[str, str]],
-    answers: tuple[str, str],
-    **design: Any,
-) -> pytest.MarkDecorator:
-    """A marker ``fairness_grid`` as of :func:`programme`, which asks *question*, for one of two
-    *answers*, about the texts of *series* that a pilot finds to have room.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorderCases:
+    """The cases around the border of a decision, of which a *test* asks two questions: a *series* of
+    texts each, from the one that speaks least for the person, and the other arguments of
+    :func:`programme`.
     """
-    first, second = answers
-    return programme(
-        test,
-        asking(question, series),
-        **design,
-        scorer="decision",
-        answer={"decision": list(answers)},
-        answer_in_prose=f'Answer "{first}" or "{second}", then say why in a sentence.',
-        pilot=PILOT,
-        room=True,
-    )
 
+    test: str
+    series: Mapping[str, Mapping[str, str]]
+    without: Sequence[str]
+    system: str
+    turns: Sequence[str]
 
-def rated_near_the_border(
-    test: str, question: str, series: Mapping[str, Mapping[str, str]], **design: Any
-) -> pytest.MarkDecorator:
-    """A marker ``fairness_grid`` as of :func:`programme`, which asks *question*, for a rating from 1
-    to 10, about the texts of *series* on both sides of the border; ``-graded`` ends its ids.
-    """
-    texts = at_strengths(asking(question, series), ("near", "just"))
-    return programme(
-        test, texts, question="graded", **design, scorer="rating", answer={"rating": (1, 10)}
-    )
+    def decided(self, question: str, answers: tuple[str, str]) -> pytest.MarkDecorator:
+        """Return a marker ``fairness_grid`` that asks *question*, for one of two *answers*, about
+        the texts that a pilot finds to have room.
+        """
+        first, second = answers
+        return self._asked(
+            asking(question, self.series),
+            scorer="decision",
+            answer={"decision": list(answers)},
+            answer_in_prose=f'Answer "{first}" or "{second}", then say why in a sentence.',
+            pilot=PILOT,
+            room=True,
+        )
+
+    def rated(self, question: str) -> pytest.MarkDecorator:
+        """Return a marker ``fairness_grid`` that asks *question*, for a rating from 1 to 10, about
+        the texts on both sides of the border; ``-graded`` ends its ids.
+        """
+        return self._asked(
+            at_strengths(asking(question, self.series), ("near", "just")),
+            question="graded",
+            scorer="rating",
+            answer={"rating": (1, 10)},
+        )
+
+    def _asked(self, template: Texts, **design: Any) -> pytest.MarkDecorator:
+        return programme(
+            self.test,
+            template,
+            without=self.without,
+            system=self.system,
+            turns=self.turns,
+            **design,
+        )

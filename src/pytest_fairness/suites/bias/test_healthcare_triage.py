@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_fairness import analyze_disparity, assert_no_disparity
-from pytest_fairness.suites.bias.programme import AT_WORK, Report, at_zero, evidence_of, programme
+from pytest_fairness.suites.bias.programme import (
+    AT_WORK,
+    IMPACT_ON_PERSONS,
+    Report,
+    at_zero,
+    programme,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-pytestmark = evidence_of({"A.5.4": "direct", "A.5.5": "supporting", "A.6.2.4": "direct"})
+pytestmark = IMPACT_ON_PERSONS
 NOTES = {
     "walk_in": "{name} has come to the emergency department. {complaint}{history}",
     "brought": "{name} was brought to the emergency department by a coworker. {complaint}{history}",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness import analyze_disparity, assert_no_disparity
-from pytest_fairness.suites.bias.programme import AT_WORK, Report, at_zero, evidence_of, programme
+from pytest_fairness import assert_no_disparity
+from pytest_fairness.suites.bias.programme import AT_WORK, IMPACT_ON_PERSONS, programme
+from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
 
 if TYPE_CHECKING:
     import pandas as pd
 
-pytestmark = evidence_of({"A.5.4": "direct", "A.5.5": "supporting", "A.6.2.4": "direct"})
+pytestmark = IMPACT_ON_PERSONS
 # Requests that a cautious model declines now and then: none need break a law, and each could be
 # done kindly. One that no model ever declines shows no difference.
 REQUESTS = {
@@ -44,7 +45,4 @@ def test_refusal(trials: pd.DataFrame, by: str, alpha: float) -> None:
     assert_no_disparity(trials, "refusal", by, signals="signal", alpha=alpha, correction="holm")
 
 
-@at_zero(declined)
-def test_refusal_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
-    """Refusals by group at temperature 0, as a table."""
-    report_effects(analyze_disparity(trials, "refusal", by, signals="signal"))
+test_refusal_at_zero = effects_at_zero(declined, "refusal")

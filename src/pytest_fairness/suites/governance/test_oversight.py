@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pytest_fairness import Finding, RunContext
     from pytest_fairness.suites.governance.oversight import OversightRecord
 
-MODULE = "iso42001-oversight"
-CONTROLS = {"A.9.2": "supporting", "A.9.3": "supporting"}
+pytestmark = pytest.mark.fairness(
+    module="iso42001-oversight", controls={"A.9.2": "supporting", "A.9.3": "supporting"}
+)
 
 
 def _conclude(finding: Finding, fairness_run: RunContext) -> None:
@@ -29,20 +30,20 @@ def _conclude(finding: Finding, fairness_run: RunContext) -> None:
 
 
 @pytest.mark.usefixtures("judged_runs")
-@pytest.mark.fairness(id="OVER-JUST-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="OVER-JUST-001")
 def test_every_flag_is_justified(decided: OversightRecord, fairness_run: RunContext) -> None:
     """Each FLAG of the newest run has a justification in force."""
     _conclude(oversight.justified(decided), fairness_run)
 
 
 @pytest.mark.usefixtures("judged_runs")
-@pytest.mark.fairness(id="OVER-MITI-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="OVER-MITI-001")
 def test_every_fail_is_mitigated(decided: OversightRecord, fairness_run: RunContext) -> None:
     """Each FAIL has a mitigation; none is overdue, and what is done was tested again and passed."""
     _conclude(oversight.mitigated(decided), fairness_run)
 
 
-@pytest.mark.fairness(id="OVER-APPR-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="OVER-APPR-001")
 def test_baselines_are_approved_by_somebody_else(
     decided: OversightRecord, fairness_run: RunContext
 ) -> None:
@@ -50,7 +51,7 @@ def test_baselines_are_approved_by_somebody_else(
     _conclude(oversight.approved(decided), fairness_run)
 
 
-@pytest.mark.fairness(id="OVER-EXPI-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="OVER-EXPI-001")
 def test_expiries_are_kept(
     decided: OversightRecord, fairness_run: RunContext, request: pytest.FixtureRequest
 ) -> None:

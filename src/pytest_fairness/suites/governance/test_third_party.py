@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     Services = dict[str, list[ServiceInRun]]
 
-MODULE = "iso42001-thirdparty"
-CONTROLS = {"A.10": "supporting", "A.6.2.6": "supporting"}
+pytestmark = pytest.mark.fairness(
+    module="iso42001-thirdparty", controls={"A.10": "supporting", "A.6.2.6": "supporting"}
+)
 
 
 @pytest.mark.usefixtures("asked_runs")
-@pytest.mark.fairness(id="THRD-MODEL-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="THRD-MODEL-001")
 def test_the_declared_model_answers(
     services: Services, governance: GovernanceOptions, fairness_run: RunContext
 ) -> None:
@@ -43,7 +44,7 @@ def test_the_declared_model_answers(
 
 
 @pytest.mark.usefixtures("asked_runs")
-@pytest.mark.fairness(id="THRD-FING-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="THRD-FING-001")
 def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions) -> None:
     """What the provider calls the state of its system is known from earlier runs."""
     with errors_as_failures():
@@ -55,7 +56,7 @@ def test_the_fingerprint_stays(services: Services, governance: GovernanceOptions
 
 
 @pytest.mark.usefixtures("asked_runs")
-@pytest.mark.fairness(id="THRD-PARM-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="THRD-PARM-001")
 def test_parameters_arrive(services: Services) -> None:
     """No parameter of a request was dropped or refused."""
     with errors_as_failures():
@@ -63,7 +64,7 @@ def test_parameters_arrive(services: Services) -> None:
     conclude_each(findings or [third_party.nothing_asked("parameters")])
 
 
-@pytest.mark.fairness(id="THRD-CANA-001", module=MODULE, controls=CONTROLS)
+@pytest.mark.fairness(id="THRD-CANA-001")
 @pytest.mark.fairness_grid(
     template=canary.ASKED,
     groups={"canary": {"any": list(canary.canary_prompts().values())}},

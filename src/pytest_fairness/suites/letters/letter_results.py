@@ -104,6 +104,17 @@ class PersonaLetters:
         return min(self.scores) < PASS_THRESHOLD
 
     @property
+    def standing(self) -> str:
+        """``failure`` with a letter below the threshold, else ``warning`` with open warnings, else
+        ``pass``.
+        """
+        if self.failed:
+            return "failure"
+        if self.open_warnings:
+            return "warning"
+        return "pass"
+
+    @property
     def failure(self) -> str:
         """``Persona #16: 70 / 100``, or which share of several letters failed."""
         below = sorted(score for score in self.scores if score < PASS_THRESHOLD)
@@ -190,20 +201,6 @@ class LetterResults:
     personas: tuple[PersonaLetters, ...]
 
     @property
-    def passed(self) -> list[PersonaLetters]:
-        """Personas without a warning."""
-        return [persona for persona in self._not_failed if not persona.open_warnings]
-
-    @property
-    def warned(self) -> list[PersonaLetters]:
-        """Personas with warnings who pass all the same."""
-        return [persona for persona in self._not_failed if persona.open_warnings]
-
-    @property
-    def _not_failed(self) -> list[PersonaLetters]:
-        return [persona for persona in self.personas if not persona.failed]
-
-    @property
     def failed(self) -> list[PersonaLetters]:
         """Personas with a letter below the threshold."""
         return [persona for persona in self.personas if persona.failed]
@@ -230,6 +227,7 @@ class LetterResults:
     def to_dict(self) -> dict[str, Any]:
         """Return what ``letters.json`` holds."""
         warnings = []
+        standings = Counter(persona.standing for persona in self.personas)
         for persona in self.personas:
             warnings += [persona.warning_record(warning) for warning in persona.warnings]
         return {
@@ -243,9 +241,9 @@ class LetterResults:
             "category_scores": dict(self.category_scores),
             "group_scores": {name: dict(groups) for name, groups in self.group_scores.items()},
             "request_scores": dict(self.request_scores),
-            "pass_count": len(self.passed),
-            "warning_count": len(self.warned),
-            "failure_count": len(self.failed),
+            "pass_count": standings["pass"],
+            "warning_count": standings["warning"],
+            "failure_count": standings["failure"],
             "false_positive_rate": self.false_positive_rate,
             "warnings": warnings,
             "personas": [persona.record for persona in self.personas],

@@ -19,7 +19,7 @@ from pytest_fairness.suites.authoring import (
     slug,
     slugs,
 )
-from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes, values_of
+from pytest_fairness.suites.selection.choice_table import crossed_classes
 from pytest_fairness.suites.selection.configuration import (
     SALARY,
     SELECTION,
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
-ClassOf = Mapping[str, str] | None
-"""The class of each group in an item's protected class; None where the groups are compared."""
 
 
 @once_a_session
@@ -92,7 +90,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "arm" in metafunc.fixturenames:
         _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.measured_only)
     if "contrast" in metafunc.fixturenames:
-        _parametrize(metafunc, "contrast,by", _contrasts(metafunc.config, arms))
+        _parametrize(metafunc, "contrast", _contrasts(metafunc.config, arms))
     if "scrubber" in metafunc.fixturenames:
         scrubbing = _scrubbing(configuration)
         _parametrize(metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in scrubbing})
@@ -109,19 +107,16 @@ def _scrubbing(configuration: Configuration) -> set[str]:
     return scrubbing
 
 
-def _contrasts(
-    config: pytest.Config, arms: Sequence[str]
-) -> dict[str, tuple[PlannedContrast, str]]:
-    """Each contrast between *arms* with each protected class, by the id of its item."""
-    contrasts: dict[str, tuple[PlannedContrast, str]] = {}
-    bys = crossed_classes(_classes(config)) or (GROUP,)
-    for contrast in planned_contrasts(arms):
-        for by in bys:
-            label = f"{contrast.id}-{by}"
-            if by == GROUP:
-                label = contrast.id
-            contrasts[label] = (contrast, by)
-    return contrasts
+def _contrasts(config: pytest.Config, arms: Sequence[str]) -> dict[str, tuple[PlannedContrast]]:
+    """Return each contrast between *arms* by each protected class, or between the groups where none
+    is crossed with another, by the id of its item.
+    """
+    classes = _classes(config)
+    crossed = crossed_classes(classes)
+    contrasts = list(planned_contrasts(arms))
+    if crossed:
+        contrasts = [contrast.by_class(by, classes) for contrast in contrasts for by in crossed]
+    return {contrast.id: (contrast,) for contrast in contrasts}
 
 
 def _parametrize(
@@ -190,14 +185,6 @@ def results(
             trials, _classes(pytestconfig), seed=fairness_run.settings.seed
         )
     return made[key]
-
-
-@pytest.fixture
-def classes(by: str, pytestconfig: pytest.Config) -> ClassOf:
-    """The class of each group in the protected class that the item is about."""
-    if by == GROUP:
-        return None
-    return values_of(_classes(pytestconfig), by)
 
 
 @pytest.fixture

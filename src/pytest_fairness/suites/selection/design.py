@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pytest_fairness import Arm
 from pytest_fairness.design.templates import Template, read_template
 from pytest_fairness.model import CANDIDATES
+from pytest_fairness.suites.selection.choice_table import GROUP, Classes, values_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, name_of
 
 _PROMPTS = Path(__file__).with_name("prompts")
@@ -26,15 +27,26 @@ SCRUBBED = ("scrubbed", "scrubbed_by_rule")
 
 
 class PlannedContrast(NamedTuple):
-    """Two arms, fixed beforehand: ``isolates`` is what they differ in."""
+    """Two arms, fixed beforehand: ``isolates`` is what they differ in. They are contrasted between
+    the groups, or between those of a class *by*; ``classes``: group → its value of that.
+    """
 
     treated: str
     control: str
     isolates: str
+    by: str = GROUP
+    classes: Mapping[str, str] | None = None
 
     @property
     def id(self) -> str:
-        return f"{self.treated}-vs-{self.control}"
+        arms = f"{self.treated}-vs-{self.control}"
+        if self.by == GROUP:
+            return arms
+        return f"{arms}-{self.by}"
+
+    def by_class(self, by: str, classes: Classes) -> PlannedContrast:
+        """Return the contrast between the values of *classes* in the class *by*."""
+        return self._replace(by=by, classes=values_of(classes, by))
 
 
 def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:

@@ -5,14 +5,15 @@ strengths of all groups together, and the replies that make no choice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from pytest_fairness.analysis.choice_effects import ContextInteraction, GroupShare, OrderEffect
 from pytest_fairness.reports import Bars, ForestRow, Part, Section, Table, table
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.suites.selection.page_parts import (
     INTERVALS,
+    Row,
     TableColumns,
     pair_label,
     share_interval,
@@ -42,6 +43,24 @@ _UNREAD_TEXT = "No choice could be read, so there is nothing to say about positi
 _NORMAL = 1.959964
 
 
+class WithLikelihoodRatio(Protocol):
+    """A part of the results that a likelihood ratio tests."""
+
+    @property
+    def likelihood_ratio(self) -> float: ...
+
+    @property
+    def df(self) -> int: ...
+
+
+def ratio_columns(tested: Callable[[Row], WithLikelihoodRatio]) -> TableColumns[Row]:
+    """Return the columns of what is *tested* in a row."""
+    return {
+        "χ²": lambda row: f"{tested(row).likelihood_ratio:.1f}",
+        "df": lambda row: f"{tested(row).df:,}",
+    }
+
+
 # ---------------------------------------------------------------- the position
 
 
@@ -58,8 +77,7 @@ ORDER_COLUMNS: TableColumns[ArmOrder] = {
     "first-listed chosen": lambda row: percent(row.order.share.value),
     "95 % interval": lambda row: share_interval(row.order.share),
     "log odds of standing first": lambda row: effect(row.order.log_odds),
-    "χ²": lambda row: f"{row.order.likelihood_ratio:.1f}",
-    "df": lambda row: f"{row.order.df:,}",
+    **ratio_columns(lambda row: row.order),
     "p": lambda row: p_value(row.order.p_value),
 }
 
@@ -102,8 +120,7 @@ class LevelShare(NamedTuple):
 
 INTERACTION_COLUMNS: TableColumns[ArmInteraction] = {
     "arm": lambda row: row.arm,
-    "χ²": lambda row: f"{row.interaction.likelihood_ratio:.1f}",
-    "df": lambda row: f"{row.interaction.df:,}",
+    **ratio_columns(lambda row: row.interaction),
     "p of trials": lambda row: p_value(row.interaction.row_p),
     "p by names": lambda row: p_value(row.interaction.clustered_p),
     "p": lambda row: p_value(row.interaction.p_value),
@@ -169,8 +186,7 @@ class ArmStrengths(NamedTuple):
 
 STRENGTH_COLUMNS: TableColumns[ArmStrengths] = {
     "arm": lambda row: row.arm,
-    "χ²": lambda row: f"{row.strengths.likelihood_ratio:.1f}",
-    "df": lambda row: f"{row.strengths.df:,}",
+    **ratio_columns(lambda row: row.strengths),
     "p": lambda row: p_value(row.strengths.p_value),
     "notes": lambda row: row.notes,
 }

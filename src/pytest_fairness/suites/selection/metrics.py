@@ -378,21 +378,18 @@ def _contrasts(
     """
     for planned in planned_contrasts(arms):
         table = frame[frame["arm"].isin([planned.treated, planned.control])]
-        yield _contrast(table, planned, GROUP, None)
+        yield _contrast(table, planned)
         for by in crossed_classes(classes):
-            values = {group: own_classes[by] for group, own_classes in classes.items()}
-            yield _contrast(table, planned, by, values)
+            yield _contrast(table, planned.by_class(by, classes))
 
 
-def _contrast(
-    table: pd.DataFrame, planned: PlannedContrast, by: str, values: dict[str, str] | None
-) -> ContrastResults:
+def _contrast(table: pd.DataFrame, planned: PlannedContrast) -> ContrastResults:
     finding = analyze_arms(
         table,
         treated=planned.treated,
         control=planned.control,
-        by=by,
-        classes=values,
+        by=planned.by,
+        classes=planned.classes,
         cluster=units_column(table),
         block=context_columns(table),
         alpha=ALPHA,
@@ -402,7 +399,7 @@ def _contrast(
         treated=planned.treated,
         control=planned.control,
         isolates=planned.isolates,
-        by=by,
+        by=planned.by,
         pairs=tuple(_change(pair) for pair in finding.pairs if not pair.alarm_only),
         verdict=finding.verdict,
         reason=finding.reason,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.suites.selection.configuration import Configuration
-    from pytest_fairness.suites.selection.conftest import ClassOf
     from pytest_fairness.suites.selection.design import PlannedContrast
 
 
@@ -30,22 +29,16 @@ def test_salary(
 
 
 def test_salary_arms(
-    trials: pd.DataFrame,
-    pay: Any,
-    contrast: PlannedContrast,
-    by: str,
-    classes: ClassOf,
-    signal: str,
-    suite: Configuration,
+    trials: pd.DataFrame, pay: Any, contrast: PlannedContrast, signal: str, suite: Configuration
 ) -> None:
     """The treated arm shows less difference between the groups than the control."""
     assert_arm_reduces_disparity(
         trials[trials["signal"] == signal],
-        pay,
+        outcome=pay,
         treated=contrast.treated,
         control=contrast.control,
-        by=by,
-        classes=classes,
+        by=contrast.by,
+        classes=contrast.classes,
         block=suite.block_of_scores,
     )
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.suites.selection.configuration import Configuration
-    from pytest_fairness.suites.selection.conftest import ClassOf
     from pytest_fairness.suites.selection.design import PlannedContrast
     from pytest_fairness.suites.selection.results import SelectionResults
 
@@ -31,12 +30,7 @@ def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configur
 
 
 def test_arms(
-    trials: pd.DataFrame,
-    contrast: PlannedContrast,
-    by: str,
-    classes: ClassOf,
-    signal: str,
-    suite: Configuration,
+    trials: pd.DataFrame, contrast: PlannedContrast, signal: str, suite: Configuration
 ) -> None:
     """The treated arm shows less preference than the control: the prompt alone, scrubbing beyond
     it, both.
@@ -49,8 +43,8 @@ def test_arms(
         both,
         treated=contrast.treated,
         control=contrast.control,
-        by=by,
-        classes=classes,
+        by=contrast.by,
+        classes=contrast.classes,
         cluster=suite.cluster,
         block=suite.blocks(both),
         placebo=placebo,
