@@ -70,6 +70,12 @@ def add_column(parser: argparse.ArgumentParser, option: str, about: str) -> None
     parser.add_argument(option, metavar="COLUMN", help=about)
 
 
+def add_cluster_and_block(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the columns of what decisions share."""
+    add_column(parser, "--cluster", "what rows share, as a person")
+    add_column(parser, "--block", "compare within each of these, as a year")
+
+
 def add_several(parser: argparse.ArgumentParser, option: str, about: str, *, metavar: str) -> None:
     """Add an *option* that may be given several times, and is parsed to a list."""
     parser.add_argument(option, action="append", default=[], metavar=metavar, help=about)
