@@ -398,7 +398,7 @@ def _planned(
             make_pairs = staged_pairs
         return PlannedPairs(make_pairs(**arguments), temperatures, arguments, means.resolve)
     make_grid, make_pilot = _grid_makers(arguments, means.looks, staged=staged)
-    planned = PlannedGrid(make_grid(**arguments), ladder, temperatures, arguments)
+    planned = PlannedGrid(make_grid(**arguments), temperatures, arguments, ladder)
     if ladder is not None:
         judge = usable(ladder.scorer, means.scorers())
         planned = replace(planned, usable=_usable_by_labels(judge, planned.grid.answer))
