@@ -43,6 +43,11 @@ def add_run(
     complete(parser.add_argument(name, **given), _names_of_runs)
 
 
+def add_run_or_last(parser: argparse.ArgumentParser, name: str = "folder") -> None:
+    """Add an argument that names a run, by default the last."""
+    add_run(parser, name, nargs="?", default=LAST, help="the run (last)")
+
+
 def _names_of_runs(**_: object) -> list[str]:
     return [*(path.name for path in folder.run_folders(runs_root())), LAST]
 
