@@ -84,25 +84,10 @@ class RehearsalEnd(BaseException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestContext:
-    """The running test as the assertions see it; outside pytest there is none.
-
-    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just
-    before, what it was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`).
-    ``justification`` looks up the documented reason for a FLAG. ``controls``: of which controls it
-    is evidence, and how strong; ``scenario``: its hazard and review trigger.
-    ``baseline`` gives the store of approved snapshots.
-    ``staged``, where the test asks for the trials of a design, asks the stages that its assertions
-    look at; ``red`` gives what the assertion in a place may spend on red about a fair system, at
-    most its own alpha; ``log_look`` takes the record of each look. ``changed`` gives the columns of
-    the trials that the test has changed in a table. ``notes`` gives what a reader of a finding has to know of the
-    session; ``scored_by`` takes the names of scorers that were looked up, ``findings`` those of the
-    assertions so far, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
-    test is run again, and nothing is judged. ``room``: the design promises answers that can vary.
-    ``reading_turns`` asks a model to read what a scorer's rules leave unread: given the scorer, the
-    table, the places of those rows and the scores by rules; it returns None where the project names
-    no reader. ``labels`` gives what persons read in rows of a table for a scorer, None where nobody
-    labelled any.
+class TestLabels:
+    """The labels of a test in reports: its id, module and description. ``controls``: of which
+    controls it is evidence, and how strong; ``scenario``: its hazard and review trigger. ``room``:
+    the design promises answers that can vary.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -110,9 +95,33 @@ class TestContext:
     test_id: str
     test_module: str
     description: str
-    emit: Callable[[Finding], None]
     controls: Mapping[str, str] = field(default_factory=dict)
     scenario: Mapping[str, str] = field(default_factory=dict)
+    room: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestContext(TestLabels):
+    """The running test as the assertions see it; outside pytest there is none.
+
+    ``emit`` takes each finding, judged and justified, before the assertion raises; ``keep``, just
+    before, what it was judged from (:class:`~pytest_fairness.runs.judgements.Judgement`).
+    ``justification`` looks up the documented reason for a FLAG, ``baseline`` gives the store of
+    approved snapshots.
+    ``staged``, where the test asks for the trials of a design, asks the stages that its assertions
+    look at; ``red`` gives what the assertion in a place may spend on red about a fair system, at
+    most its own alpha; ``log_look`` takes the record of each look. ``changed`` gives the columns of
+    the trials that the test has changed in a table. ``notes`` gives what a reader of a finding has to know of the
+    session; ``scored_by`` takes the names of scorers that were looked up, ``findings`` those of the
+    assertions so far, ``analysed`` the comparisons that were made at all. ``rehearsal``: the
+    test is run again, and nothing is judged.
+    ``reading_turns`` asks a model to read what a scorer's rules leave unread: given the scorer, the
+    table, the places of those rows and the scores by rules; it returns None where the project names
+    no reader. ``labels`` gives what persons read in rows of a table for a scorer, None where nobody
+    labelled any.
+    """
+
+    emit: Callable[[Finding], None]
     policy: Policy = field(default_factory=Policy)
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None
@@ -128,7 +137,6 @@ class TestContext:
     rehearsal: Rehearsal | None = None
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
-    room: bool = False
     reading_turns: Callable[[Any, Any, Sequence[int], Sequence[Any]], Any] | None = None
     labels: Callable[[Any, Any], Any] | None = None
 

@@ -19,7 +19,7 @@ from pytest_fairness.analysis.false_alarms import (
     session_p_value,
 )
 from pytest_fairness.model import Finding, PairResult, Verdict
-from pytest_fairness.reports.findings_json import read_results, write_results
+from pytest_fairness.reports.findings_json import conclude, read_results, save_results
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.plain_text import summary_lines
 from pytest_fairness.statistics.corrections import correct
@@ -138,7 +138,8 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     strong = disparity(justification=None, test_id="tests/test_names.py::test_strong")
     ledger = results(weak, strong, passing())
     manifest = {"id": "r", "settings": {"session_alpha": 0.05}, "endpoints": []}
-    written = write_results(tmp_path, manifest, ledger.to_dict())
+    written = conclude(tmp_path, manifest, ledger.to_dict())
+    save_results(written, tmp_path)
     read = read_results(tmp_path)
     known = {"method": "holm", "findings": 3, "alpha": 0.05, "looks": 0, "judged_once": 0}
     assert read.session == {**known, "false_alarm": None, "false_alarm_of_looks": None}

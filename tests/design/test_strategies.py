@@ -145,7 +145,7 @@ DESIGN = {
 def comparing(arguments: dict[str, Any]) -> list[tuple[Cell, str]]:
     """Each cell of tier 2 with the turn in which the person is compared."""
     ladder = ladder_of(["comparative_framing"])
-    planned = PlannedGrid(expand_grid(**arguments), ladder, arguments=arguments)
+    planned = PlannedGrid(expand_grid(**arguments), ladder=ladder, arguments=arguments)
     return [(entry.cell, entry.script.strategies[1].turns[-1]) for entry in planned.entries(2)]  # type: ignore[union-attr]
 
 

@@ -250,7 +250,7 @@ def test_f40_any_text_survives_every_sink(
 ) -> None:
     """F40: any text, lone surrogates included, comes back from the log as it was; the report is
     well formed with it, and an XML parser reads what JUnit's file is given."""
-    from pytest_fairness.reports.findings_json import write_results
+    from pytest_fairness.reports.findings_json import conclude, save_results
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.runs.manifest import read_manifest
 
@@ -278,11 +278,12 @@ def test_f40_any_text_survives_every_sink(
     items: list[Any] = [
         {"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts
     ]
-    write_results(
+    results = conclude(
         store.directory,
         read_manifest(store.directory),
         {"items": items, "findings": [], "missing": []},
     )
+    save_results(results, store.directory)
     _page_is_inert(write_html(store.directory).read_text(encoding="utf-8"))
     for text in texts:
         element = ET.Element("property", value=terminal(text))

@@ -10,7 +10,7 @@ from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import NOT_COMPUTED, Reason, Verdict
 from pytest_fairness.reports.audit_sections import counts_section
 from pytest_fairness.reports.examples import each_trial
-from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
+from pytest_fairness.reports.findings_json import NAME, conclude, read_results, save_results
 from pytest_fairness.reports.plain_text import summary_lines
 from tests.support.findings_schema import conforming
 
@@ -84,7 +84,7 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
         "findings": [{**disparity().to_dict(), "nodeid": "t::a"}],
         "missing": ["t::b"],
     }
-    write_results(tmp_path, manifest, ledger)
+    save_results(conclude(tmp_path, manifest, ledger), tmp_path)
     read = read_results(tmp_path)
     assert read.run["endpoints"] == ["gpt-4o"]
     assert {key: count for key, count in read.run["trials"].items() if count} == {
@@ -112,9 +112,9 @@ def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
             trial(key="d"),
         ],
     )
-    write_results(
-        tmp_path, {"id": "r1", "notes": ["resumed"]}, {"items": [], "findings": [], "missing": []}
-    )
+    manifest = {"id": "r1", "notes": ["resumed"]}
+    nothing = {"items": [], "findings": [], "missing": []}
+    save_results(conclude(tmp_path, manifest, nothing), tmp_path)
     run = read_results(tmp_path).run
     counts = {key: count for key, count in run["trials"].items() if count}
     assert counts == {"total": 4, "unknown": 1, "error": 1, "answered": 2}

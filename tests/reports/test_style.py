@@ -17,7 +17,7 @@ from .factories import results
 STYLE = (Path(pytest_fairness.reports.__file__).parent / "templates" / "style.css").read_text(
     encoding="utf-8"
 )
-SCHEMES = ("light", "dark", "print", "print of a dark page")
+SCHEMES = ("light", "dark", "print")
 VERDICTS = ("fail", "flag", "inconclusive", "pass")
 
 
@@ -26,14 +26,17 @@ def _colours(block: str) -> dict[str, str]:
 
 
 def _scheme(name: str) -> dict[str, str]:
-    """The colours in one of the schemes; a page in print keeps what the print rules do not say."""
+    """The colours in one of the schemes; paper has those of a light page, where the print rules say
+    no other, also from a dark screen.
+    """
+    assert STYLE.count("@media screen and (prefers-color-scheme: dark) {") == 1
+    assert STYLE.count("prefers-color-scheme") == 1
     blocks = [found[1] for found in re.finditer(r":root \{(.*?)\}", STYLE, re.DOTALL)]
     light, dark, printed = map(_colours, blocks)
     return {
         "light": light,
         "dark": light | dark,
         "print": light | printed,
-        "print of a dark page": light | dark | printed,
     }[name]
 
 

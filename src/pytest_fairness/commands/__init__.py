@@ -43,6 +43,11 @@ def add_run(
     complete(parser.add_argument(name, **given), _names_of_runs)
 
 
+def add_run_or_last(parser: argparse.ArgumentParser, name: str = "folder") -> None:
+    """Add an argument that names a run, by default the last."""
+    add_run(parser, name, nargs="?", default=LAST, help="the run (last)")
+
+
 def _names_of_runs(**_: object) -> list[str]:
     return [*(path.name for path in folder.run_folders(runs_root())), LAST]
 
@@ -68,6 +73,12 @@ def add_records_only(parser: argparse.ArgumentParser, pages: str) -> None:
 def add_column(parser: argparse.ArgumentParser, option: str, about: str) -> None:
     """Add an *option* that names a column of a table."""
     parser.add_argument(option, metavar="COLUMN", help=about)
+
+
+def add_cluster_and_block(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the columns of what decisions share."""
+    add_column(parser, "--cluster", "what rows share, as a person")
+    add_column(parser, "--block", "compare within each of these, as a year")
 
 
 def add_several(parser: argparse.ArgumentParser, option: str, about: str, *, metavar: str) -> None:

@@ -10,7 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_column, add_flag, add_path, add_several
+from pytest_fairness.commands import (
+    add_cluster_and_block,
+    add_column,
+    add_flag,
+    add_path,
+    add_several,
+)
 from pytest_fairness.errors import FrameError, UsageError, did_you_mean
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, Verdict
 from pytest_fairness.words import count, listed
@@ -98,8 +104,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--positive", metavar="VALUE", help="the outcome that is its yes")
     parser.add_argument("--positive-truth", metavar="VALUE", help="the truth that is its yes")
-    add_column(parser, "--cluster", "what rows share, as a person")
-    add_column(parser, "--block", "compare within each of these, as a year")
+    add_cluster_and_block(parser)
     parser.add_argument("--alpha", type=float, default=0.05, help="level of a family (0.05)")
     add_flag(parser, "--require-conclusive", "exit code 1 for INCONCLUSIVE, too")
     add_flag(parser, "--json", "print the findings as JSON")

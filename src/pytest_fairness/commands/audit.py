@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_path, add_records_only, add_run, complete
+from pytest_fairness.commands import add_path, add_records_only, add_run_or_last, complete
 
 if TYPE_CHECKING:
     from pytest_fairness.reports.verification import Verification
@@ -25,7 +25,7 @@ def add(subparsers: Any) -> None:
         "a run that verifies. It holds prompts and replies verbatim.",
         example="pytest-fairness audit last --into evidence.zip",
     )
-    add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
+    add_run_or_last(parser)
     add_path(parser, "--into", "the ZIP to write (audit-RUN.zip)")
     pdf = "write its summary, one to three pages to be signed, to PATH as well"
     add_path(parser, "--pdf", pdf)

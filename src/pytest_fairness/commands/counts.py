@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_column, add_flag, add_path, add_several
+from pytest_fairness.commands import (
+    add_cluster_and_block,
+    add_column,
+    add_flag,
+    add_path,
+    add_several,
+)
 from pytest_fairness.errors import UsageError
 
 
@@ -24,8 +30,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--by", required=True, action="append", metavar="COLUMN", help="a protected class"
     )
-    add_column(parser, "--cluster", "what rows share, as a person")
-    add_column(parser, "--block", "compare within each of these, as a year")
+    add_cluster_and_block(parser)
     add_several(
         parser,
         "--within",

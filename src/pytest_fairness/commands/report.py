@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_path, add_run
+from pytest_fairness.commands import add_path, add_run_or_last
 
 
 def add(subparsers: Any) -> None:
@@ -20,7 +20,7 @@ def add(subparsers: Any) -> None:
         "with the bytes that a session writes. Nothing is judged again.",
         example="pytest-fairness report last --markdown fairness.md --against last~1",
     )
-    add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
+    add_run_or_last(parser)
     add_path(parser, "--html", "a copy of the page")
     add_path(parser, "--markdown", "the report for a pull request")
     add_path(parser, "--junit", "JUnit's XML: a case for each test")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import add_path, add_run
+from pytest_fairness.commands import add_path, add_run, add_run_or_last
 from pytest_fairness.words import count
 
 
@@ -34,7 +34,7 @@ def add(subparsers: Any) -> None:
         help="write the records of a run, checked, to trials*.jsonl in its folder; or its tables",
         example="pytest-fairness export last --csv tables/",
     )
-    add_run(parser, "folder", nargs="?", default="last", help="the run (last)")
+    add_run_or_last(parser)
     for kind in ("csv", "parquet"):
         about = f"write trials, findings, groups, pairs as {kind} files instead"
         add_path(parser, f"--{kind}", about, metavar="DIR")

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import add_flag, add_run, complete
+from pytest_fairness.commands import add_flag, add_run, add_run_or_last, complete
 from pytest_fairness.commands.columns import (
     Column,
     add_options,
@@ -131,7 +131,7 @@ def add(subparsers: Any) -> None:
         "of it, a test by its name or a pattern of it.",
         example="pytest-fairness show last f-3a9c\n  pytest-fairness show last '*test_letters*'",
     )
-    add_run(parser, "run_folder", nargs="?", default="last", help="the run (last)")
+    add_run_or_last(parser, "run_folder")
     what = parser.add_argument(
         "what",
         nargs="?",

@@ -12,11 +12,11 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat, starmap
 from math import prod
-from typing import Any, TypeAlias, overload
+from typing import Any, Self, TypeAlias, overload
 
 from pytest_fairness.design.answer_forms import AnswerForm
 from pytest_fairness.design.slugs import slugs
@@ -214,6 +214,19 @@ class LazyCells(AskedTexts, Sequence[Cell]):
             most = min(most, fewer[group])
         return number <= most
 
+    def sampled(
+        self, cells: int | None, seed: int, group_size: int, alike: str = "combinations of groups"
+    ) -> Self:
+        """Return the design with a balanced sample of at most so many *cells*; with all for None.
+        Raises UsageError as :func:`positions`, which has *group_size* and *alike* as well.
+        """
+        if cells is None or cells >= len(self):
+            return self
+        blocks = self.radices[: 1 + len(self.axes)]
+        units = len(self) // prod(blocks)
+        drawn = positions(blocks, units, group_size, cells, seed, alike=alike)
+        return replace(self, positions=drawn)
+
     def chosen_texts(self, chosen: Iterable[str]) -> frozenset[str]:
         """Return the templates that are asked where a pilot has *chosen* these texts: they, and
         those of no series.
@@ -276,7 +289,7 @@ def positions(
     cells: int,
     seed: int,
     *,
-    alike: str = "combinations of groups",
+    alike: str,
 ) -> tuple[int, ...]:
     """Return which cells to keep, in order: at most *cells* of them.
 

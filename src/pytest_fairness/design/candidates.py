@@ -8,7 +8,7 @@ candidate 3 of one group meets candidate 3 of every other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -293,11 +293,17 @@ class Casting:
         noun = NOUN
         if locale is not None:
             noun = locale.candidate
-        agreement = self.banks.agreement(group.classes.get(GENDER))
+        anybody = Candidate(
+            group=group.label,
+            groups=group.classes,
+            demographics=words,
+            agreement=self.banks.agreement(group.classes.get(GENDER)),
+            noun=noun,
+        )
         if group.kind in ("persona", "résumé"):
             if condition.kind is None:
-                words = ""
-            return tuple(_whole_candidate(group, given, words, noun) for given in group.given)
+                anybody = replace(anybody, demographics="")
+            return tuple(_whole_candidate(anybody, given) for given in group.given)
         by_name = {name: group.classes[name] for name in filter(self._by_name, group.classes)}
         named = condition.by_name and bool(group.given or by_name)
         if not named:
@@ -306,18 +312,7 @@ class Casting:
             names = tuple(map(Name.given, group.given))
         else:
             names = self._telling_names(by_name)
-        return tuple(
-            Candidate(
-                group=group.label,
-                groups=group.classes,
-                name=name.full,
-                named=named,
-                demographics=words,
-                agreement=agreement,
-                noun=noun,
-            )
-            for name in names
-        )
+        return tuple(replace(anybody, name=name.full, named=named) for name in names)
 
     def _telling_names(self, classes: Mapping[str, str]) -> tuple[Name, ...]:
         """Return names that convey the groups of *classes*. No first name twice: candidates who
@@ -382,31 +377,15 @@ def _namesakes(settled: Sequence[Sequence[Candidate]], people: Sequence[Candidat
     return number
 
 
-def _whole_candidate(group: Group, given: Any, words: str, noun: str) -> Candidate:
-    """Return the candidate that a persona or a résumé is, with *words* for its classes."""
-    classes = group.classes
+def _whole_candidate(anybody: Candidate, given: Any) -> Candidate:
+    """Return the candidate that a persona or a résumé is, of the group of *anybody*."""
+    classes = anybody.groups
     if isinstance(given, Persona):
-        classes = {**given.groups, **group.classes}
-    agreement = pronouns_of(classes.get(GENDER))
+        classes = {**given.groups, **anybody.groups}
+    candidate = replace(anybody, groups=classes, agreement=pronouns_of(classes.get(GENDER)))
     if isinstance(given, Persona):
-        return Candidate(
-            group=group.label,
-            groups=classes,
-            name=given.name,
-            named=True,
-            demographics=words,
-            values=given.slots,
-            agreement=agreement,
-            noun=noun,
-        )
+        return replace(candidate, name=given.name, named=True, values=given.slots)
     text = given
     if isinstance(given, Path):
         text = read_template(given).text
-    return Candidate(
-        group=group.label,
-        groups=classes,
-        demographics=words,
-        text=text.strip(),
-        agreement=agreement,
-        noun=noun,
-    )
+    return replace(candidate, text=text.strip())

@@ -30,7 +30,6 @@ from pytest_fairness.design.axes import (
     Pair,
     axes,
     check_counts,
-    positions,
 )
 from pytest_fairness.design.locales import ROLE, Locale, read_locale
 from pytest_fairness.design.names import NameBanks
@@ -479,13 +478,8 @@ class DrawnGrid:
             "two groups or names come to one id:", (join(unit.parts) for unit in self.units)
         )
         self._check_swaps()
-        grid = self._whole_grid()
-        sample = self.design.sample
-        if sample is not None and sample < len(grid):
-            blocks = grid.radices[:-1]
-            seed = self.design.seed
-            drawn = positions(blocks, len(self.units), self.group_size, sample, seed)
-            grid = replace(grid, positions=drawn)
+        whole = self._whole_grid()
+        grid = whole.sampled(self.design.sample, self.design.seed, self.group_size)
         if self.design.repetitions is None:
             base = self.group_size
             if self.base is not None:

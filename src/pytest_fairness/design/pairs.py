@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, repeat
-from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,7 +31,6 @@ from pytest_fairness.design.axes import (
     Pair,
     axes,
     check_counts,
-    positions,
 )
 from pytest_fairness.design.candidates import (
     QUALIFICATIONS,
@@ -678,7 +676,7 @@ class DrawnPairs:
         self._check_axes(requests)
         _check_swap(self.scenes, design.first_context)
         self._check_turns()
-        grid = PairGrid(
+        whole = PairGrid(
             **design.asked,
             scenes=self.scenes,
             arms=self.arms,
@@ -689,14 +687,8 @@ class DrawnPairs:
             ranking=design.ranking,
             locale=design.locale_name,
         )
-        sample = design.sample
-        if sample is None or sample >= len(grid):
-            return grid
-        blocks = grid.radices[: 1 + len(design.axes)]
-        units = len(grid) // prod(blocks)
         alike = "combinations of groups, order, signal condition and arm"
-        drawn = positions(blocks, units, self.tuples, sample, design.seed, alike=alike)
-        return replace(grid, positions=drawn)
+        return whole.sampled(design.sample, design.seed, self.tuples, alike)
 
     @property
     def _slots(self) -> dict[str, str]:

@@ -46,6 +46,7 @@ from pytest_fairness.pytest_layer.plans import (
     Resolve,
     Usable,
 )
+from pytest_fairness.running_test import TestLabels
 from pytest_fairness.scorers import Scorer, is_refusal
 from pytest_fairness.scorers.given_answers import given_answer
 from pytest_fairness.words import listed, names_in
@@ -398,7 +399,7 @@ def _planned(
             make_pairs = staged_pairs
         return PlannedPairs(make_pairs(**arguments), temperatures, arguments, means.resolve)
     make_grid, make_pilot = _grid_makers(arguments, means.looks, staged=staged)
-    planned = PlannedGrid(make_grid(**arguments), ladder, temperatures, arguments)
+    planned = PlannedGrid(make_grid(**arguments), temperatures, arguments, ladder)
     if ladder is not None:
         judge = usable(ladder.scorer, means.scorers())
         planned = replace(planned, usable=_usable_by_labels(judge, planned.grid.answer))
@@ -608,21 +609,14 @@ def active_items(
     return active
 
 
-class Labels(NamedTuple):
-    """The labels of a test in reports: its id, module and description, the controls that it is
-    evidence of with the strength of the evidence, its hazard and review trigger, and the
-    justifications that stand at it.
-    ``finding``: it is there to draw one, and does not judge by asserts of its own.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels(TestLabels):
+    """The labels of a test, and the ``justifications`` that stand at it. ``finding``: it is there
+    to draw one, and does not judge by asserts of its own.
     """
 
-    id: str
-    module: str
-    description: str
-    controls: Mapping[str, str]
-    scenario: Mapping[str, str]
     justifications: tuple[Justification, ...]
     finding: bool = True
-    room: bool = False
 
 
 def labels_of(item: pytest.Item) -> Labels:
@@ -650,8 +644,8 @@ def labels_of(item: pytest.Item) -> Labels:
         stated = (parse(keywords["justification"], f"{item.nodeid}: justification"),)
     module = getattr(getattr(item, "module", None), "__name__", "")
     return Labels(
-        id=str(keywords.get("id") or nodeid_of(item)),
-        module=str(keywords.get("module") or module),
+        test_id=str(keywords.get("id") or nodeid_of(item)),
+        test_module=str(keywords.get("module") or module),
         description=str(keywords.get("description") or _description(item)),
         controls=checked_controls(keywords.get("controls"), item.nodeid),
         scenario=_scenario(item, keywords),
@@ -715,7 +709,7 @@ def selected(items: Sequence[pytest.Item], tests: str, classes: str) -> list[pyt
     that no item has.
     """
     fairness_items = list(filter(is_fairness_item, items))
-    by_test = _Choice("--fairness-test", names_in(tests), lambda item: (labels_of(item).id,))
+    by_test = _Choice("--fairness-test", names_in(tests), lambda item: (labels_of(item).test_id,))
     by_class = _Choice("--fairness-protected-class", names_in(classes), class_of)
     return by_class.of(by_test.of(fairness_items))
 

@@ -16,13 +16,13 @@ from pytest_fairness.baselines import justifications
 from pytest_fairness.baselines.justifications import Justification
 from pytest_fairness.context import RunContext
 from pytest_fairness.documents import project_folder
-from pytest_fairness.model import JSON, Finding
+from pytest_fairness.model import JSON, Finding, fields_of
 from pytest_fairness.pytest_layer import collection, preflight
 from pytest_fairness.pytest_layer.project_labels import ProjectLabels
 from pytest_fairness.pytest_layer.reading_turns import Ask, ReadingTurns
 from pytest_fairness.pytest_layer.staged_trials import STAGED
 from pytest_fairness.pytest_layer.trials import CHOSEN_BY_PILOT
-from pytest_fairness.running_test import TestContext
+from pytest_fairness.running_test import TestContext, TestLabels
 from pytest_fairness.runs import labels as person_labels
 from pytest_fairness.runs.judgements import Judgement
 from pytest_fairness.runs.records import utc_now
@@ -76,12 +76,7 @@ class ItemContexts:
                 "log_look": log_look,
             }
         return TestContext(
-            test_id=labels.id,
-            test_module=labels.module,
-            description=labels.description,
-            controls=labels.controls,
-            scenario=labels.scenario,
-            room=labels.room,
+            **fields_of(TestLabels, labels),
             emit=judgements.log,
             keep=judgements.keep,
             policy=self.run.settings,

@@ -39,6 +39,7 @@ Usable: TypeAlias = tuple[Callable[[str], bool], str]
 #: Makes an endpoint of whatever a project names as a system.
 Resolve: TypeAlias = Callable[[Any], Endpoint]
 T = TypeVar("T")
+G = TypeVar("G", Grid, PairGrid)
 _KEPT = 10_000
 """Cells of a design that a session keeps: those of a million would fill the memory."""
 
@@ -227,6 +228,20 @@ def _strategies_of_one_turn(entry: PlannedCell, ladder: Ladder) -> list[Strategy
     return strategies_of_one_turn
 
 
+@dataclass(frozen=True)
+class _PlannedDesign(Generic[G]):
+    """The cells that one test asks, at the temperatures that its marker asks for. ``arguments`` are
+    what the *grid* is made of.
+    """
+
+    grid: G
+    temperatures: tuple[float | None, ...] = ()
+    arguments: Mapping[str, Any] | None = None
+    _entries: MadeOnce[PlannedCell] = field(
+        default_factory=MadeOnce, init=False, compare=False, repr=False
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Pilot:
     """A look at neutral names before the groups are asked: what is asked, and the *scorer* that
@@ -243,25 +258,18 @@ class Pilot:
 
 
 @dataclass(frozen=True)
-class PlannedGrid:
-    """One test's grid as the tiers send it, with the strategies and temperatures that its marker
-    asks for. ``pilot``: what is asked first, where it chooses which texts the groups are asked.
+class PlannedGrid(_PlannedDesign[Grid]):
+    """One test's grid as the tiers send it, with the strategies that its marker asks for.
+    ``pilot``: what is asked first, where it chooses which texts the groups are asked.
     """
 
     tiers_by_arm: ClassVar[bool] = False
     unit: ClassVar[str] = "names a group"
 
-    grid: Grid
     ladder: Ladder | None = None
-    temperatures: tuple[float | None, ...] = ()
-    arguments: Mapping[str, Any] | None = None
     usable: Usable = (lambda _text: True), ""
     pilot: Pilot | None = None
     _cells: MadeOnce[Cell] = field(default_factory=MadeOnce, init=False, compare=False, repr=False)
-    _entries: MadeOnce[PlannedCell] = field(
-        default_factory=MadeOnce, init=False, compare=False, repr=False
-    )
-
     _other_prompts: MadeOnce[str] = field(
         default_factory=MadeOnce, init=False, compare=False, repr=False
     )
@@ -394,7 +402,7 @@ class PlannedGrid:
 
 
 @dataclass(frozen=True)
-class PlannedPairs:
+class PlannedPairs(_PlannedDesign[PairGrid]):
     """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is
     of tier 1.
     """
@@ -405,15 +413,9 @@ class PlannedPairs:
     ladder: ClassVar[None] = None
     pilot: ClassVar[None] = None
 
-    grid: PairGrid
-    temperatures: tuple[float | None, ...] = ()
-    arguments: Mapping[str, Any] | None = None
     resolve: Resolve | None = None
     _resolved: dict[int, Endpoint] = field(default_factory=dict, compare=False, repr=False)
     _made: MadeOnce[Prepared] = field(
-        default_factory=MadeOnce, init=False, compare=False, repr=False
-    )
-    _entries: MadeOnce[PlannedCell] = field(
         default_factory=MadeOnce, init=False, compare=False, repr=False
     )
 

@@ -302,7 +302,7 @@ def write_reports(
     *whole*: nobody writes to the run any more, so that its logs can be sealed. *facts* of the
     session's end go into the manifest.
     """
-    from pytest_fairness.reports.findings_json import write_results
+    from pytest_fairness.reports.findings_json import conclude, save_results
     from pytest_fairness.reports.outputs import write_outputs
 
     run = store.directory
@@ -329,9 +329,8 @@ def write_reports(
         mitigations=mitigations,
     )
     concluded = with_standing(ledger.to_dict(), left)
-    results = write_results(
-        run, {**store.manifest(), **facts, FINISHED: end}, concluded, mitigations
-    )
+    results = conclude(run, {**store.manifest(), **facts, FINISHED: end}, concluded, mitigations)
+    save_results(results, run)
     facts = {
         **facts,
         **{

@@ -412,18 +412,6 @@ def _read(path: Path, _state: tuple[int, ...]) -> RunResults:
     return RunResults.from_dict(json.loads(path.read_bytes()))
 
 
-def write_results(
-    run_dir: Path,
-    manifest: Mapping[str, Any],
-    ledger: Mapping[str, Any],
-    mitigations: Sequence[Mitigation] = (),
-) -> RunResults:
-    """Write ``findings.json`` of a run: what :func:`conclude` makes of it. Raises StoreError."""
-    results = conclude(run_dir, manifest, ledger, mitigations)
-    save_results(results, run_dir)
-    return results
-
-
 def conclude(
     run_dir: Path,
     manifest: Mapping[str, Any],

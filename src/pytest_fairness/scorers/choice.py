@@ -35,7 +35,6 @@ from pytest_fairness.scorers.text import (
 
 _READ = Patterns("choice")
 _ORDINALS = _READ.words("ordinals")
-_KEYS = _READ.words("keys")
 _MOST = 500  # mentions of candidates in one reply: what names them more often chooses nobody
 #: A sentence that asks; tried where a sentence begins, since anywhere it would be quadratic.
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
@@ -178,7 +177,7 @@ def _reader(names: tuple[str | None, ...]) -> OrderedReader[Choice]:
 
 def _given_values(text: str) -> list[str] | None:
     """Return the fields of a JSON object that hold a choice; None where there are none."""
-    values = chain.from_iterable(map(fields_of(text).get, _KEYS, repeat(())))
+    values = chain.from_iterable(map(fields_of(text).get, _READ.keys, repeat(())))
     return list(map(str, filter(_is_text_or_number, values))) or None
 
 

@@ -27,7 +27,6 @@ from pytest_fairness.scorers.text import (
 _READ = Patterns("decision")
 _FEW_WORDS = 5
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
-_KEYS = _READ.words("keys")
 _IDIOMS = [idiom.partition(" → ")[::2] for idiom in _READ.entries("idioms")]
 #: A whole text that is a decision → whether it is favourable.
 _LETTERS = {"y": True, "n": False}
@@ -172,7 +171,7 @@ def _from_json(value: Any) -> bool | None:
 
 
 _READER = OrderedReader(
-    fields=partial(field_of, keys=_KEYS),
+    fields=partial(field_of, keys=_READ.keys),
     value=_from_json,
     bare=_bare,
     labelled=_labelled,

@@ -30,7 +30,6 @@ from pytest_fairness.scorers.text import (
 
 _READ = Patterns("rating")
 _WORDS = _READ.words("named")
-_KEYS = _READ.words("keys")
 #: Characters before a verb of rating in which a negation is looked for.
 _REACH = 40
 #: Labels of a rating, and the form of the text in which each is looked for: the first that occurs
@@ -104,7 +103,7 @@ def _labelled(text: str, scale: _Scale) -> list[float | None]:
 
 def _given_values(text: str) -> list[Any] | None:
     """Return the values under the key of a rating in a JSON object, else all; None without one."""
-    values = field_of(text, _KEYS)
+    values = field_of(text, _READ.keys)
     if values is not None:
         return values
     fields = json_fields(text)

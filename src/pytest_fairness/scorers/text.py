@@ -11,7 +11,7 @@ import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import filterfalse
 from operator import itemgetter
 from pathlib import Path
@@ -84,6 +84,11 @@ class Patterns:
     def words(self, name: str) -> list[str]:
         """The words of a list of alternatives."""
         return self._texts[name].split("|")
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The keys under which the JSON object of a reply has what is read."""
+        return self.words("keys")
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
         if name not in self._texts:

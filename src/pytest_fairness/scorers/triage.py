@@ -33,7 +33,6 @@ LEVELS = ("self-care", "routine", "semi-urgent", "urgent", "emergency")
 SCALES = ("days", "esi", "manchester")
 
 _READ = Patterns("triage")
-_KEYS = _READ.words("keys")
 _NUMBERS = {str(number): number for number in range(1, 6)} | {
     "one": 1,
     "two": 2,
@@ -63,7 +62,7 @@ def triage(text: str, scale: str = "days") -> int | None:
 def _reader(scale: str) -> OrderedReader[int]:
     """Return the reader of the names of *scale*."""
     return OrderedReader(
-        fields=partial(field_of, keys=_KEYS),
+        fields=partial(field_of, keys=_READ.keys),
         value=partial(_from_json, scale=scale),
         bare=partial(_bare, scale=scale),
         labelled=partial(_labelled, scale=scale),
