@@ -381,26 +381,14 @@ def _serve(address: str, executable: str) -> None:
     """Fork a process for each connection, which asks for a session or a worker; return at the end
     of the input.
     """
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen(64)
-    os.write(1, b"ready\n")
-    if not _is_asked(listener):
-        return
-    _preload()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while _is_asked(listener):
-        connection, _ = listener.accept()
-        with connection:
-            if not os.fork():
-                listener.close()  # who connects after the server's end is told so
-                _answer(connection, executable)
-
-
-def _is_asked(listener: socket.socket) -> bool:
-    """Wait for a connection; false, where the process that started this one has ended."""
-    ready, _, _ = select.select([0, listener], [], [])
-    return 0 not in ready
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        os.write(1, b"ready\n")
+        ready, _, _ = select.select([0, listener], [], [])
+        if 0 not in ready:
+            _preload()
+            Server(listener, executable).serve()
 
 
 def _preload() -> None:
@@ -414,19 +402,101 @@ def _preload() -> None:
     gc.freeze()  # else pytest, which collects garbage as it ends, looks through all of this
 
 
-def _answer(connection: socket.socket, executable: str) -> NoReturn:
-    """Do what is asked: by the executable, which sends its streams, for a worker."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+class Server:
+    """Forks what is asked for, says which process it is, and notes how it ended.
+
+    ``sessions`` are the files that the exit statuses of sessions are written to, ``workers`` the
+    connections to the executables that stand for workers, each by the process.
+    """
+
+    def __init__(self, listener: socket.socket, executable: str) -> None:
+        self.sessions: dict[int, str] = {}
+        self.workers: dict[int, socket.socket] = {}
+        self._listener = listener
+        self._executable = executable
+        self._ended, self._note_end = os.pipe()
+
+    def serve(self) -> None:
+        """Do what is asked until the input ends."""
+        os.set_blocking(self._note_end, False)
+        signal.set_wakeup_fd(self._note_end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        while True:
+            awaited = [0, self._listener, self._ended, *self.workers.values()]
+            ready, _, _ = select.select(awaited, [], [])
+            if 0 in ready:
+                return
+            if self._ended in ready:
+                os.read(self._ended, 4096)
+                self._reap()
+            for child, connection in self.workers.copy().items():
+                if connection in ready:  # the executable has died
+                    os.kill(child, signal.SIGKILL)
+                    self.workers.pop(child).close()
+            if self._listener in ready:
+                self._answer(*self._listener.accept())
+
+    def _reap(self) -> None:
+        """Note how each process ended that has."""
+        while True:
+            try:
+                child, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not child:
+                return
+            code = os.waitstatus_to_exitcode(status)
+            if child in self.sessions:
+                file = self.sessions.pop(child)
+                Path(f"{file}.part").write_text(str(code))
+                Path(f"{file}.part").rename(file)
+            elif child in self.workers:
+                with self.workers.pop(child) as connection, contextlib.suppress(OSError):
+                    connection.sendall(b"%9d" % code)
+
+    def _answer(self, connection: socket.socket, _address: object) -> None:
+        """Do what is asked: by the executable, which sends its streams, for a worker."""
+        try:
+            request, streams = _request(connection)
+        except (OSError, ValueError):  # who asked has gone
+            connection.close()
+            return
+        child = os.fork()
+        if not child:
+            self._close()
+            connection.close()
+            if streams:
+                _be_worker(streams, *request)
+            _be_session(self._executable, *request)
+        with contextlib.suppress(OSError):
+            connection.sendall(b"%9d" % child)
+        if not streams:
+            self.sessions[child] = request[6]
+            connection.close()
+            return
+        self.workers[child] = connection
+        for stream in streams:
+            os.close(stream)
+
+    def _close(self) -> None:
+        """Let go of what is the server's alone, in a process that it forked."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for connection in self.workers.values():
+            connection.close()
+        self._listener.close()  # who connects after the server's end is told so
+        os.close(self._ended)
+        os.close(self._note_end)
+
+
+def _request(connection: socket.socket) -> tuple[list[Any], list[int]]:
+    """Return what is asked for, and the streams that come with it. Raises OSError or ValueError."""
     size, streams, _, _ = socket.recv_fds(connection, 9, 3)
     with connection.makefile("rb") as reader:
-        request = json.loads(reader.read(int(size)))
-    if streams:
-        _watch_worker(connection, streams, *request)
-    _watch(connection, executable, *request)
+        return json.loads(reader.read(int(size))), streams
 
 
-def _watch(
-    connection: socket.socket,
+def _be_session(
     executable: str,
     folder: str,
     module: str,
@@ -434,64 +504,35 @@ def _watch(
     environment: dict[str, str],
     out: str,
     err: str,
-    code: str,
+    _code: str,
     leads: bool,
     children: bool,
 ) -> NoReturn:
-    """Fork the session, say which process it is, and write down how it ended."""
-    child = os.fork()
-    if not child:
-        connection.close()
-        if leads:
-            os.setsid()
-        if not children:
-            sys.executable = executable
-        append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        _become(
-            folder,
-            environment,
-            [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)],
-        )
-        sys.argv = [module, *arguments]
-        _end(partial(runpy.run_module, module, run_name="__main__", alter_sys=True))
-    connection.sendall(b"%9d" % child)
-    connection.close()
-    _, status = os.waitpid(child, 0)
-    Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
-    Path(f"{code}.part").rename(code)
-    os._exit(0)
+    """Be the session that is asked for."""
+    if leads:
+        os.setsid()
+    if not children:
+        sys.executable = executable
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    _become(
+        folder,
+        environment,
+        [os.open(os.devnull, os.O_RDONLY), os.open(out, append), os.open(err, append)],
+    )
+    sys.argv = [module, *arguments]
+    _end(partial(runpy.run_module, module, run_name="__main__", alter_sys=True))
 
 
-def _watch_worker(
-    connection: socket.socket,
-    streams: list[int],
-    folder: str,
-    environment: dict[str, str],
-    command: list[str],
+def _be_worker(
+    streams: list[int], folder: str, environment: dict[str, str], command: list[str]
 ) -> NoReturn:
-    """Fork the worker; kill it if the executable that stands for it dies; say how it ended."""
+    """Be the worker that an executable stands for."""
     code, *arguments = command
-    child = os.fork()
-    if not child:
-        connection.close()
-        _become(folder, environment, streams)
-        sys.path.insert(0, "")
-        sys.argv = ["-c", *arguments]
-        module = sys.modules["__main__"] = types.ModuleType("__main__")
-        _end(partial(exec, compile(code, "<string>", "exec"), module.__dict__))
-    for stream in (0, 1, 2, *streams):
-        os.close(stream)
-
-    def kill() -> None:
-        if not connection.recv(1):
-            os.kill(child, signal.SIGKILL)
-
-    connection.sendall(b"%9d" % child)
-    threading.Thread(target=kill, daemon=True).start()
-    _, status = os.waitpid(child, 0)
-    with contextlib.suppress(OSError):
-        connection.sendall(b"%9d" % os.waitstatus_to_exitcode(status))
-    os._exit(0)
+    _become(folder, environment, streams)
+    sys.path.insert(0, "")
+    sys.argv = ["-c", *arguments]
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    _end(partial(exec, compile(code, "<string>", "exec"), module.__dict__))
 
 
 def _end(run: Callable[[], object]) -> NoReturn:
