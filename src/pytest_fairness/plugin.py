@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer import current_session, markers, marks
+from pytest_fairness.pytest_layer import current_session, item_marks, markers
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
     endpoint,
@@ -76,12 +76,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if marks.has_design(metafunc.definition) or marks.gets_named_endpoint(metafunc.definition):
+    if item_marks.has_design(metafunc.definition) or item_marks.gets_named_endpoint(
+        metafunc.definition
+    ):
         current_session.session_of(metafunc.config).expand(metafunc)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if marks.has_design(item) and not marks.is_fairness_item(item):
+    if item_marks.has_design(item) and not item_marks.is_fairness_item(item):
         item.add_marker(pytest.mark.fairness)  # so that ``-m fairness`` selects it
 
 
@@ -89,16 +91,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    if any(marks.is_fairness_item(item) for item in items):
+    if any(item_marks.is_fairness_item(item) for item in items):
         current_session.session_of(config).count_asking(items)  # before any is deselected
     yield
-    if any(marks.is_fairness_item(item) for item in items):
+    if any(item_marks.is_fairness_item(item) for item in items):
         current_session.session_of(config).select(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if any(marks.is_fairness_item(item) for item in session.items):
+    if any(item_marks.is_fairness_item(item) for item in session.items):
         current_session.session_of(session.config).plan(session.items)
 
 
@@ -114,7 +116,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    if not marks.concerns(item):
+    if not item_marks.concerns(item):
         return (yield)
     with current_session.session_of(item.config).running(item):
         return (yield)
@@ -125,7 +127,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if marks.concerns(item):
+    if item_marks.concerns(item):
         current_session.session_of(item.config).attach_findings(item, call, report)
     return report
 

@@ -163,7 +163,7 @@ def test_the_definitions_of_a_fixture_are_found_before_it_is_made(
     pytester: pytest.Pytester,
 ) -> None:
     """The private parts of pytest that are leaned on, held against the pytest that is installed."""
-    from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
+    from pytest_fairness.pytest_layer.item_marks import FIXTURES, fixtures_of
 
     items, _ = pytester.inline_genitems(pytester.makepyfile(test_foreign_sessions.OWN))
     ours, own = fixtures_of(items[0], "endpoint")

@@ -1,4 +1,4 @@
-"""Read the keys of endpoints from the environment, and have every log and report without them."""
+"""Read the keys of endpoints from the environment, when a call needs them."""
 
 from __future__ import annotations
 

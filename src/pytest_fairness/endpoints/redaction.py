@@ -1,4 +1,4 @@
-"""Keys: read from the environment when a call needs them, and kept out of all that is written down.
+"""Keep the keys of endpoints out of all that is written down.
 
 By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors
 and reports wherever it appears: in either case, as base64 and hex, and as JSON, HTML and addresses

@@ -1,5 +1,4 @@
-"""The context of an engine, and a lane for each endpoint that it asks: attempts, pace, limits and
-pauses.
+"""The context of an engine, and a lane for each endpoint that it asks: attempts, pace and limits.
 
 An attempt is logged before it leaves, has a deadline, is priced and logged with what came, and
 settles what was reserved for it.

@@ -15,7 +15,7 @@ from functools import partial
 import pytest
 
 from pytest_fairness.context import Settings
-from pytest_fairness.pytest_layer import marks
+from pytest_fairness.pytest_layer import item_marks
 from pytest_fairness.pytest_layer.estimate import brings_its_own
 
 #: Options, of pytest and its plugins, that end a session at a failure.
@@ -75,9 +75,9 @@ def _is_certain_to_ask(neutral: Set[str], item: pytest.Item) -> bool:
     session names. *neutral* are the packages of pytest and its installed plugins, whose fixtures
     are taken to skip no test and to change no system under test.
     """
-    if not marks.asks_for_trials(item) or brings_its_own(item) or marks.may_not_run(item):
+    if not item_marks.asks_for_trials(item) or brings_its_own(item) or item_marks.may_not_run(item):
         return False
-    return set(map(_package, marks.fixture_modules(item))) <= neutral
+    return set(map(_package, item_marks.fixture_modules(item))) <= neutral
 
 
 def _package(module: str) -> str:

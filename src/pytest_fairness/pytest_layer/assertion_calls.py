@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.errors import did_you_mean, of_trials
 from pytest_fairness.model import Cell, OutcomeKind, Status, Trial
-from pytest_fairness.pytest_layer import marks
+from pytest_fairness.pytest_layer import item_marks
 from pytest_fairness.pytest_layer.plans import Planned, PlannedPairs
 from pytest_fairness.scorers import Scorer
 from pytest_fairness.scorers.outcome import unknown_outcome
@@ -64,7 +64,7 @@ def problems(
     """Return what is wrong with the calls of *item*, whose design is *planned*: each with its file
     and line.
     """
-    if planned is None or marks.may_not_run(item):
+    if planned is None or item_marks.may_not_run(item):
         return []
     design = _Design(planned, tier, scorers)
     lines = []
@@ -250,7 +250,7 @@ def parameters_by_name(item: pytest.Item) -> dict[str, Any]:
     """Return the parameters that *item* gets as they stand in its ``parametrize``, by no fixture."""
     parameters = {}
     for name, value in getattr(getattr(item, "callspec", None), "params", {}).items():
-        fixtures = marks.fixtures_of(item, name)
+        fixtures = item_marks.fixtures_of(item, name)
         if fixtures and fixtures[-1].func.__module__.startswith("_pytest."):
             parameters[name] = value
     return parameters
@@ -260,8 +260,8 @@ def _is_ours(item: pytest.Item) -> bool:
     """Return whether *item* gets the table as our own fixture makes it, and no other fixture has it
     in its hands.
     """
-    ours = marks.fixtures_of(item, FRAME)
-    if not ours or ours[-1].func.__module__ != marks.FIXTURES:
+    ours = item_marks.fixtures_of(item, FRAME)
+    if not ours or ours[-1].func.__module__ != item_marks.FIXTURES:
         return False
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for definitions in fixtures.values():

@@ -26,8 +26,7 @@ from pytest_fairness.design.strategies import Ladder, ladder_of
 from pytest_fairness.documents import project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.model import SCENARIO, OutcomeKind
-from pytest_fairness.pytest_layer.markers import signature_of
-from pytest_fairness.pytest_layer.marks import (
+from pytest_fairness.pytest_layer.item_marks import (
     DESIGNS,
     GRID,
     PAIRS,
@@ -38,6 +37,7 @@ from pytest_fairness.pytest_layer.marks import (
     has_design,
     is_fairness_item,
 )
+from pytest_fairness.pytest_layer.markers import signature_of
 from pytest_fairness.pytest_layer.plans import (
     Pilot,
     Planned,

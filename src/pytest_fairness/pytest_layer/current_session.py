@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer.marks import CONTROLLER, RECORDER
+from pytest_fairness.pytest_layer.item_marks import CONTROLLER, RECORDER
 from pytest_fairness.pytest_layer.to_controller import Recorder
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from pytest_fairness.design.stages import Stages
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.model import Cell, Elicitation, OutcomeKind
-from pytest_fairness.pytest_layer import collection, marks
+from pytest_fairness.pytest_layer import collection, item_marks
 from pytest_fairness.pytest_layer.assertion_calls import (
     only_analyzes,
     outcome_kinds,
@@ -754,8 +754,8 @@ def brings_its_own(item: pytest.Item) -> bool:
     is asked.
     """
     return any(
-        fixture.func.__module__ != marks.FIXTURES
-        for fixture in marks.fixtures_of(item, "endpoint")[-1:]
+        fixture.func.__module__ != item_marks.FIXTURES
+        for fixture in item_marks.fixtures_of(item, "endpoint")[-1:]
     )
 
 
@@ -765,7 +765,7 @@ def _system_of(item: pytest.Item) -> str:
     """
     return " ".join(
         f"{fixture.baseid} {fixture.func.__module__}"
-        for fixture in marks.fixtures_of(item, "endpoint")
+        for fixture in item_marks.fixtures_of(item, "endpoint")
     )
 
 
@@ -775,7 +775,9 @@ def chance_of_red(
     """Return how often alarms of *items* turn a session of a fair system red, at most: of those
     that ask for the trials of a design; 0 without any.
     """
-    asks = any(collection.grid_key(item) in grids and marks.asks_for_trials(item) for item in items)
+    asks = any(
+        collection.grid_key(item) in grids and item_marks.asks_for_trials(item) for item in items
+    )
     if asks:
         return settings.session_alpha
     return 0.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.pytest_layer.current_session import session_of
-from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, class_in, has_design
+from pytest_fairness.pytest_layer.item_marks import DESIGNS, GRID, class_in, has_design
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.model import Cell, Finding, OutcomeKind
-from pytest_fairness.pytest_layer import collection, marks, reporting
+from pytest_fairness.pytest_layer import collection, item_marks, reporting
 from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
@@ -370,7 +370,7 @@ def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str
     fixtures = []
     for item in filter(brings_its_own, items):
         does = f"replaces --fairness-endpoint {named}{once}"
-        if marks.gets_named_endpoint(item):
+        if item_marks.gets_named_endpoint(item):
             does = f"wraps --fairness-endpoint {named}"
         remark = f"{_fixture(item, context.root)} {does}"
         fixtures.append((collection.name_of(item), remark))
@@ -434,7 +434,7 @@ def _named_endpoint(context: RunContext) -> str | None:
 
 def _fixture(item: pytest.Item, root: Path) -> str:
     """Name the fixture that *item* gets as its endpoint, and where it stands."""
-    function = marks.fixtures_of(item, "endpoint")[-1].func
+    function = item_marks.fixtures_of(item, "endpoint")[-1].func
     if function.__module__.startswith("_pytest."):  # what pytest makes of @pytest.mark.parametrize
         return "its parameter 'endpoint'"
     return f"the fixture 'endpoint' of {_place(function, root)}"

@@ -23,7 +23,7 @@ from pytest_fairness.model import JSON, Finding, Verdict
 from pytest_fairness.pytest_layer import (
     assertion_calls,
     collection,
-    marks,
+    item_marks,
     preflight,
     report_texts,
     reporting,
@@ -70,7 +70,9 @@ class FairnessSession:
         self.config = config
         self.settings = settings_of(config)
         self._given: dict[str, Any] = getattr(config, "workerinput", {})
-        self._controller: xdist.Controller | None = config.pluginmanager.getplugin(marks.CONTROLLER)
+        self._controller: xdist.Controller | None = config.pluginmanager.getplugin(
+            item_marks.CONTROLLER
+        )
         self.worker: str | None = self._given.get("workerid")
         self._started = time.monotonic()
         self.grids: dict[collection.Key, Planned] = {}
@@ -86,7 +88,7 @@ class FairnessSession:
     def expand(self, metafunc: pytest.Metafunc) -> None:
         """Make the items of a test: of each endpoint, and of each part of its design."""
         collection.ask_each(metafunc, self.settings.endpoints)
-        if not marks.has_design(metafunc.definition):
+        if not item_marks.has_design(metafunc.definition):
             return
         # The systems are made when they are needed: hooks may still change the settings.
         resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
@@ -141,7 +143,7 @@ class FairnessSession:
         Where the one cannot be written, or the other is damaged, the session ends before anything
         is asked, with exit status 4.
         """
-        planned = [item.nodeid for item in items if marks.is_fairness_item(item)]
+        planned = [item.nodeid for item in items if item_marks.is_fairness_item(item)]
         if not planned or self.config.option.collectonly:
             return
         self._cap_by_hooks()
@@ -226,7 +228,7 @@ class FairnessSession:
         """
         _ = self._justifications
         problems: list[str] = []
-        for item in filter(marks.is_fairness_item, items):
+        for item in filter(item_marks.is_fairness_item, items):
             collection.labels_of(item)
             selection = collection.selection_of(item)
             planned = self.grids.get(selection.key)
@@ -417,7 +419,7 @@ class FairnessSession:
         *call* is shown without our inside.
         """
         findings = item.stash.get(_FINDINGS, [])
-        is_fairness = marks.is_fairness_item(item)
+        is_fairness = item_marks.is_fairness_item(item)
         called = report.when == "call"
         is_replay = self.settings.replay is not None
         asked = called and not is_replay and collection.grid_key(item) in self.grids
@@ -442,7 +444,7 @@ class FairnessSession:
         reason = None
         if call.excinfo is not None:
             reason = getattr(call.excinfo.value, "msg", None)
-        facts: dict[str, JSON] = {"skipped_here": isinstance(reason, marks.SkipReason)}
+        facts: dict[str, JSON] = {"skipped_here": isinstance(reason, item_marks.SkipReason)}
         if report.passed:
             facts["unjudged"] = self._unjudged(item, findings)
         return facts
@@ -508,7 +510,7 @@ class FairnessSession:
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""
         self.ledger.collected.update(self.context.store.manifest().get("planned", ()))
-        recorder: Any = self.config.pluginmanager.getplugin(marks.RECORDER)
+        recorder: Any = self.config.pluginmanager.getplugin(item_marks.RECORDER)
         self.ledger.finished = recorder.finished
 
     def finish(self, exitstatus: int) -> None:
@@ -620,7 +622,7 @@ class FairnessSession:
 
 def _judges_trials(item: pytest.Item) -> bool:
     """Return whether *item* asks for the trials of a design and may come to a finding about them."""
-    if not marks.asks_for_trials(item):
+    if not item_marks.asks_for_trials(item):
         return False
     no_finding = [
         mark for mark in item.iter_markers("fairness") if mark.kwargs.get("finding") is False

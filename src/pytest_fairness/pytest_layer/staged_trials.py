@@ -21,7 +21,7 @@ import pytest
 from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.errors import FairnessError, StageUnfinished, UsageError
 from pytest_fairness.model import OutcomeKind, Status
-from pytest_fairness.pytest_layer import marks
+from pytest_fairness.pytest_layer import item_marks
 from pytest_fairness.running_test import (
     Assertion,
     Rehearsal,
@@ -302,7 +302,7 @@ def remake_in(item: pytest.Item) -> Remake | None:
     names = getattr(getattr(item, "_fixtureinfo", None), "argnames", ())
     if function is None or "trials" not in names or inspect.iscoroutinefunction(function):
         return None
-    if marks.fixtures_on(item, "trials"):
+    if item_marks.fixtures_on(item, "trials"):
         return None
 
     def remake(assertion: Assertion, trials: pd.DataFrame) -> Any:

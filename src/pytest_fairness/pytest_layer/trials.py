@@ -30,7 +30,7 @@ from pytest_fairness.errors import BudgetError, EndpointError, NeverAskedError, 
 from pytest_fairness.model import JSON, Elicitation, OutcomeKind, Status, Trial
 from pytest_fairness.pytest_layer import assertion_calls, collection, reporting
 from pytest_fairness.pytest_layer.asked_ahead import Upcoming
-from pytest_fairness.pytest_layer.marks import SkipReason
+from pytest_fairness.pytest_layer.item_marks import SkipReason
 from pytest_fairness.pytest_layer.plans import (
     Planned,
     PlannedCell,

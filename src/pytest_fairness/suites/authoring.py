@@ -18,7 +18,7 @@ from pytest_fairness.design.slugs import slug, slugs
 from pytest_fairness.documents import Document, Text, entries, open_document, project_folder
 from pytest_fairness.errors import UsageError, did_you_mean
 from pytest_fairness.pytest_layer.fixtures import errors_as_failures
-from pytest_fairness.pytest_layer.marks import SkipReason
+from pytest_fairness.pytest_layer.item_marks import SkipReason
 from pytest_fairness.pytest_layer.options import settings_of
 
 if TYPE_CHECKING:
