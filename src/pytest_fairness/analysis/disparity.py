@@ -46,11 +46,11 @@ from pytest_fairness.analysis.policy import (
     RECOMMENDED_N,
     UNLIKE,
     Rule,
+    conclude_pairs,
     in_doubt,
     judge,
     raised_by_block,
     unless_refused,
-    verdict_by,
     without_room,
     worse,
 )
@@ -87,7 +87,6 @@ from pytest_fairness.model import (
     PairResult,
     Reason,
     Verdict,
-    deciding_pair,
 )
 from pytest_fairness.statistics.arrays import (
     OFFSET,
@@ -241,7 +240,7 @@ def analyze_disparity(
         raise UsageError(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
-    rule = _rule(alpha, correction, _look)
+    rule = Rule.at(_look, alpha, correction)
     grouped = partial(
         _grouped,
         columns=columns,
@@ -267,8 +266,8 @@ def analyze_disparity(
     pairs, blocks = _judge(family, every, room=room)
     _check_intervals(pairs)
     pairs += alone_in(parts, columns, reading.name)
-    decider = deciding_pair(pairs)
-    verdict, reason = verdict_by(decider)
+    conclusion = conclude_pairs(pairs)
+    decider = conclusion.decider
     home = _home(every, decider)
     here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
     subject = replace(
@@ -285,9 +284,9 @@ def analyze_disparity(
         (pair for pair in beside if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
-    sentence = subject.sentence(verdict, reason, decider, alarms)
+    sentence = subject.sentence(*conclusion, alarms)
     results = PartResults.of(parts, columns, pairs, reading.name)
-    sentence = results.sentence(verdict, decider, sentence)
+    sentence = results.sentence(conclusion, sentence)
     notes = [
         *_notes(described, reading, rule, subject.missing),
         *_of_pairs(pairs, reading),
@@ -299,9 +298,7 @@ def analyze_disparity(
     finding = finding_of(
         frame,
         assertion="no_disparity",
-        verdict=verdict,
-        reason=reason,
-        decider=decider,
+        conclusion=conclusion,
         sentence=sentence,
         by=", ".join(columns),
         groups=groups,
@@ -379,13 +376,6 @@ def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
         if grouping.rows.by == decider.statistics["by"]:
             return grouping
     return every[0]
-
-
-def _rule(alpha: float, correction: str, look: Look | None) -> Rule:
-    """Return the rule of a table, or of a *look* at its own level."""
-    if look is None:
-        return Rule(alpha=alpha, correction=correction)
-    return Rule(alpha=look.red, correction=correction, look=look)
 
 
 def _groups_and_omnibus(

@@ -35,7 +35,13 @@ from pytest_fairness.analysis.parts import (
     parts_of,
     two_groups_nowhere,
 )
-from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
+from pytest_fairness.analysis.policy import (
+    Conclusion,
+    Rule,
+    conclude_pairs,
+    judge_equivalence,
+    unless_refused,
+)
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
 from pytest_fairness.analysis.reading import (
@@ -61,7 +67,6 @@ from pytest_fairness.model import (
     PairResult,
     Reason,
     Verdict,
-    deciding_pair,
 )
 from pytest_fairness.statistics.arrays import Ints, Membership, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
@@ -122,9 +127,8 @@ def analyze_equivalence(
             f"unit={unit!r}: the margin is in 'outcome' (its own unit) or 'd' (standard deviations)"
         )
     check_level(alpha, correction, below=0.5)
-    rule = Rule(alpha=alpha, correction=correction)
+    rule = Rule.at(_look, alpha, correction)
     if _look is not None:
-        rule = Rule(alpha=_look.red, correction=correction, look=_look)
         alpha = _look.green
     columns = as_columns(by)
     check_one_table(each, (within, bins), _look, "equivalence")
@@ -141,27 +145,24 @@ def analyze_equivalence(
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs = family.results(_judged(family, every, _look, alpha))
     pairs += alone
-    decider = deciding_pair(pairs)
-    verdict, reason = verdict_by(decider)
+    conclusion = conclude_pairs(pairs)
     shown = [pair for pair in pairs if not pair.alarm_only]
-    if verdict is Verdict.PASS:
-        decider = max(shown, key=lambda pair: pair.p_value)
+    if conclusion.verdict is Verdict.PASS:
+        conclusion = conclusion._replace(decider=max(shown, key=lambda pair: pair.p_value))
     reasons: dict[str, str] = {}
     for grouping in every:
         reasons |= grouping.reasons
     method = f"none for equivalence (all pairs must show it); {correction} for differences"
     results = PartResults.of(parts, columns, pairs, reading.name, _ALIKE)
-    words = _sentence(verdict, decider, reading, margin, unit, len(shown), reasons)
+    words = _sentence(conclusion, reading, margin, unit, len(shown), reasons)
     notes = chain(*(grouping.readers.notes() for grouping in every), results.notes(rule))
     return finding_of(
         frame,
         assertion="equivalent",
-        verdict=verdict,
-        reason=reason,
-        sentence=results.sentence(verdict, decider, f"{verdict}: {words}."),
+        conclusion=conclusion,
+        sentence=results.sentence(conclusion, f"{conclusion.verdict}: {words}."),
         by=", ".join(columns),
         groups=[*chain.from_iterable(grouping.groups for grouping in every)],
-        decider=decider,
         tested=_in_words,
         notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
@@ -398,14 +399,15 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
 
 
 def _sentence(
-    verdict: Verdict,
-    pair: PairResult | None,
+    conclusion: Conclusion,
     reading: Reading,
     margin: float,
     unit: str,
     pairs: int,
     missing: Mapping[str, str],
 ) -> str:
+    pair = conclusion.decider
+    verdict = conclusion.verdict
     if pair is None:
         return "there are no two groups to compare"
     if pair.alarm_only:

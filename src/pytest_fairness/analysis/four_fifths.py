@@ -29,15 +29,16 @@ from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     PRACTICAL,
     TOO_LITTLE,
+    Conclusion,
     Decision,
     Rule,
     about_names,
     capped,
+    conclude_pairs,
     first_match,
     judge_ratio,
     not_yet_green,
     undecided,
-    verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
@@ -166,9 +167,7 @@ def analyze_four_fifths(
         raise UsageError(
             "reference=… names one group, but by=… names several classes: analyse them one by one"
         )
-    rule = Rule(alpha=alpha, correction=correction)
-    if _look is not None:
-        rule = Rule(alpha=_look.red, correction=correction, look=_look)
+    rule = Rule.at(_look, alpha, correction)
     parts = parts_of(frame, decisions, each, (*columns, outcome, cluster, block))
     asked = _Asked(
         reference=declared,
@@ -186,17 +185,14 @@ def analyze_four_fifths(
     family = Family(members, rule)
     pairs = family.results(family.judge())
     pairs += alone
-    decider = model.deciding_pair(pairs)
+    conclusion = conclude_pairs(pairs)
     called = ", ".join(columns)
-    verdict, reason = verdict_by(decider)
     missing: dict[str, str] = {}
     for compared in every:
         missing |= reasons_by_group(compared.frame, compared.design, compared.rows.missing)
     results = PartResults.of(parts, columns, pairs, decisions.name, _KEPT)
     sentence = four_fifths_sentence(
-        verdict,
-        reason,
-        decider,
+        conclusion,
         by=called,
         clusters=rule.cluster_noun,
         outcome=decisions.name,
@@ -213,12 +209,10 @@ def analyze_four_fifths(
     return finding_of(
         frame,
         assertion="four_fifths",
-        verdict=verdict,
-        reason=reason,
-        sentence=results.sentence(verdict, decider, sentence),
+        conclusion=conclusion,
+        sentence=results.sentence(conclusion, sentence),
         by=called,
         groups=[group for compared in every for group in compared.groups],
-        decider=decider,
         tested=_in_words,
         notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
@@ -770,9 +764,7 @@ def _labelled_figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str
 
 
 def four_fifths_sentence(
-    verdict: model.Verdict,
-    reason: model.Reason | None,
-    decider: model.PairResult | None,
+    conclusion: Conclusion,
     *,
     by: str,
     clusters: str,
@@ -781,6 +773,7 @@ def four_fifths_sentence(
     missing: Mapping[str, str] | None = None,
 ) -> str:
     """Return who gets the favourable decision how often, the ratio, and how sure that is."""
+    verdict, reason, decider = conclusion
     if decider is not None and decider.alarm_only:
         return (
             f"{verdict}: no alarm on {outcome} itself, but "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from pytest_fairness.analysis.looks import Look
-from pytest_fairness.analysis.policy import Rule
+from pytest_fairness.analysis.policy import Conclusion, Rule
 from pytest_fairness.analysis.reading import groupings, intersections, several
 from pytest_fairness.analysis.sentences import would_take
 from pytest_fairness.errors import FrameError, UsageError, of_trials
@@ -308,10 +308,12 @@ class PartResults:
             )
         return {"each": {"column": self.each, "rows": rows}}
 
-    def sentence(self, verdict: Verdict, decider: PairResult | None, about: str) -> str:
+    def sentence(self, conclusion: Conclusion, about: str) -> str:
         """Return how many of how many parts differ, and which, before the sentence *about* the part
-        of the *decider*; of a table as a whole that sentence alone.
+        of the pair that decides; of a table as a whole that sentence alone.
         """
+        verdict = conclusion.verdict
+        decider = conclusion.decider
         if not self.each or decider is None:
             return about
         differ = [label for label, pair in self.rows.items() if pair.verdict in ALARMS]

@@ -131,20 +131,24 @@ def withheld(finding: Finding, *, not_run: int, models: Sequence[str]) -> Findin
     )
 
 
-def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:
-    """The worst verdict of *pairs* and, if that is INCONCLUSIVE, the reason of the pair that
-    decides it.
+class Conclusion(NamedTuple):
+    """The verdict of an assertion, the reason where it is INCONCLUSIVE, and the pair that decides
+    it, which the sentence is about.
     """
-    return verdict_by(deciding_pair(list(pairs)))
+
+    verdict: Verdict
+    reason: Reason | None
+    decider: PairResult | None
 
 
-def verdict_by(decider: PairResult | None) -> tuple[Verdict, Reason | None]:
-    """As :func:`assertion_verdict`, from the pair that decides: none is more severe than it."""
+def conclude_pairs(pairs: Iterable[PairResult]) -> Conclusion:
+    """Return the worst verdict of *pairs*, and the pair that decides it."""
+    decider = deciding_pair(list(pairs))
     if decider is None:
-        return Verdict.INCONCLUSIVE, None
+        return Conclusion(Verdict.INCONCLUSIVE, None, None)
     if decider.verdict is Verdict.INCONCLUSIVE:
-        return decider.verdict, decider.reason
-    return decider.verdict, None
+        return Conclusion(decider.verdict, decider.reason, decider)
+    return Conclusion(decider.verdict, None, decider)
 
 
 def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int) -> Verdict | None:
@@ -197,6 +201,13 @@ class Rule:
     block_noun: str = "block"
     look: Look | None = None
     parts: int = 0
+
+    @classmethod
+    def at(cls, look: Look | None, alpha: float, correction: str) -> Rule:
+        """Return the rule of a table at level *alpha*, or of a *look* at its own level."""
+        if look is None:
+            return cls(alpha=alpha, correction=correction)
+        return cls(alpha=look.red, correction=correction, look=look)
 
     @property
     def confidence(self) -> float:
@@ -862,29 +873,27 @@ class JudgedPair(NamedTuple):
         return round(abs(float(str(self.pair.statistics.get("control", 0.0)))), 9)
 
 
-def conclude_arms(
-    judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]
-) -> tuple[Verdict, Reason | None, PairResult | None]:
+def conclude_arms(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]) -> Conclusion:
     """The verdict on the class, and the pair that the sentence is about.
 
     *judged* are the pairs of classes, *detail* those of groups, which raise the alarm and never
     have to pass. Of several open ones the pair with most to reduce is named: a reader asks about
     it first.
     """
-    decider = deciding_pair([compared.pair for compared in (*judged, *detail)])
-    if decider is None or decider.verdict in ALARMS:
-        return *verdict_by(decider), decider
+    conclusion = conclude_pairs(compared.pair for compared in (*judged, *detail))
+    if conclusion.decider is None or conclusion.verdict in ALARMS:
+        return conclusion
     unusable = [compared for compared in judged if compared.unusable]
     smaller = [compared.pair for compared in judged if compared.became == "smaller"]
     if unusable or not smaller:
         widest = max(unusable or judged, key=lambda compared: compared.in_control).pair
-        return Verdict.INCONCLUSIVE, widest.reason or Reason.PRECISION, widest
+        return Conclusion(Verdict.INCONCLUSIVE, widest.reason or Reason.PRECISION, widest)
     # A class may shrink as a whole while one pair of its groups grows; the correction over pairs
     # would hide it.
     loose = [compared for compared in judged if compared.loose]
     loose = loose or [compared for compared in detail if compared.grown]
     if loose:
         widest = max(loose, key=lambda compared: compared.in_control).pair
-        return Verdict.INCONCLUSIVE, Reason.PRECISION, widest
+        return Conclusion(Verdict.INCONCLUSIVE, Reason.PRECISION, widest)
     surest = min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
-    return Verdict.PASS, None, surest
+    return Conclusion(Verdict.PASS, None, surest)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.analysis import persuasion
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.policy import withheld, worst_spec
+from pytest_fairness.analysis.policy import Conclusion, withheld, worst_spec
 from pytest_fairness.model import (
     NOT_COMPUTED,
     Elicitation,
@@ -174,16 +174,17 @@ def _count(frame: pd.DataFrame, column: str, value: object) -> int:
 def finding_of(
     frame: pd.DataFrame,
     *,
-    decider: PairResult | None,
+    conclusion: Conclusion,
     pairs: Sequence[PairResult],
     groups: Sequence[GroupResult],
     tested: Callable[[PairResult], tuple[str, str]],
     by: str = "",
     **fields: Any,
 ) -> Finding:
-    """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is
-    about and whose test statistic and effect size *tested* gives in words; other *fields* are those
-    of :class:`Finding`."""
+    """The stamped finding about *frame*. Its verdict and p-values are those of the *conclusion*, of
+    whose pair *tested* gives the test statistic and the effect size in words; other *fields* are
+    those of :class:`Finding`."""
+    decider = conclusion.decider
     decided: dict[str, Any] = {"test_statistic": NOT_COMPUTED, "effect_size": NOT_COMPUTED}
     if decider is not None:
         statistic, effect = _in_words(decider, tested)
@@ -201,6 +202,8 @@ def finding_of(
     spelled = [*_alike("groups", [group.group for group in groups]), *_alike("outcomes", texts)]
     of_pairs: dict[str, Any] = {
         **decided,
+        "verdict": conclusion.verdict,
+        "reason": conclusion.reason,
         "protected_class": by,
         "n_per_group": {group.group: group.n for group in groups},
         "group_results": tuple(groups),
