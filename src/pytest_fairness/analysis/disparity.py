@@ -31,12 +31,8 @@ from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.parts import (
     BINS,
     Part,
-    PartResults,
-    alone_in,
+    Parts,
     check_one_table,
-    number_of,
-    parts_of,
-    two_groups_nowhere,
 )
 from pytest_fairness.analysis.persuasion import first_refusals, with_persuasion
 from pytest_fairness.analysis.policy import (
@@ -241,31 +237,32 @@ def analyze_disparity(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
     rule = Rule.at(_look, alpha, correction)
-    grouped = partial(
-        _grouped,
-        columns=columns,
-        cluster=cluster,
-        block=block,
-        seed=seed,
-        confidence=rule.confidence,
-    )
     with naming_rows(source, outcome):
-        parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block), _parts)
+        parts = Parts.of(
+            frame,
+            reading,
+            each,
+            outcome=outcome,
+            columns=columns,
+            cluster=cluster,
+            block=block,
+            named=_parts,
+        )
         pooled = PooledSignals.of(frame, reading, signals, columns, block)
-        every = described = grouped(pooled.parts or parts)
-        if pooled.parts:
-            described = grouped([pooled.whole])
+        every = described = _grouped(pooled.of_table(parts), seed, rule.confidence)
+        if pooled.asked:
+            described = _grouped(replace(parts, every=[pooled.whole]), seed, rule.confidence)
     rule = replace(
         rule,
         min_raw_diff=min_raw_diff,
         min_raw_ratio=min_raw_ratio,
-        parts=number_of(parts),
+        parts=parts.number,
         **nouns(frame, every[0].rows.design),
     )
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs, blocks = _judge(family, every, room=room)
     _check_intervals(pairs)
-    pairs += alone_in(parts, columns, reading.name)
+    pairs += parts.alone(reading.name)
     conclusion = conclude_pairs(pairs)
     decider = conclusion.decider
     home = _home(every, decider)
@@ -285,7 +282,7 @@ def analyze_disparity(
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
     sentence = subject.sentence(*conclusion, alarms)
-    results = PartResults.of(parts, columns, pairs, reading.name)
+    results = parts.results(pairs, reading.name)
     sentence = results.sentence(conclusion, sentence)
     notes = [
         *_notes(described, reading, rule, subject.missing),
@@ -350,21 +347,12 @@ def _read_table(
     return frame, read(frame, outcome, labels=labels, **given)
 
 
-def _grouped(
-    parts: Sequence[Part[Reading]],
-    columns: tuple[str, ...],
-    cluster: str | None,
-    block: str | None,
-    seed: int,
-    confidence: float,
-) -> list[_Grouping]:
+def _grouped(parts: Parts[Reading], seed: int, confidence: float) -> list[_Grouping]:
     """Return each grouping of each of *parts*. Raises FrameError where there is none."""
     every = []
-    for part in parts:
-        for by, design in part.groupings(columns, cluster, block):
-            every.append(_Grouping.of(part, design, by, seed, confidence))
-    if not every:
-        raise two_groups_nowhere(parts, columns)
+    for part, by, design in parts.groupings():
+        every.append(_Grouping.of(part, design, by, seed, confidence))
+    parts.require(every)
     return every
 
 
@@ -498,8 +486,7 @@ class _Grouping:
     def of(
         cls, part: Part[Reading], design: Membership, by: str, seed: int, confidence: float
     ) -> _Grouping:
-        labels = tuple(map(part.group_called, design.group.labels))
-        design = replace(design, group=replace(design.group, labels=labels))
+        design = part.named(design)
         reading = part.reading
         rows = ScoredRows.of(design, reading, part.called(by), seed, confidence)
         refused_first = first_refusals(part.frame, design, confidence)

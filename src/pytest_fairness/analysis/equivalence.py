@@ -29,11 +29,8 @@ from pytest_fairness.analysis.parts import (
     BINS,
     AlikeWords,
     Part,
-    PartResults,
+    Parts,
     check_one_table,
-    number_of,
-    parts_of,
-    two_groups_nowhere,
 )
 from pytest_fairness.analysis.policy import (
     Conclusion,
@@ -138,10 +135,12 @@ def analyze_equivalence(
         raise UsageError(
             f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
         )
-    parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+    parts = Parts.of(
+        frame, reading, each, outcome=outcome, columns=columns, cluster=cluster, block=block
+    )
     margins = _Margins(size=margin, on_d=unit == "d", alpha=alpha)
-    every, alone = _compared_parts(parts, columns, (cluster, block), margins, rule.confidence)
-    rule = replace(rule, parts=number_of(parts), **nouns(frame, every[0].rows.design))
+    every, alone = _compared_parts(parts, margins, rule.confidence)
+    rule = replace(rule, parts=parts.number, **nouns(frame, every[0].rows.design))
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs = family.results(_judged(family, every, _look, alpha))
     pairs += alone
@@ -153,7 +152,7 @@ def analyze_equivalence(
     for grouping in every:
         reasons |= grouping.reasons
     method = f"none for equivalence (all pairs must show it); {correction} for differences"
-    results = PartResults.of(parts, columns, pairs, reading.name, _ALIKE)
+    results = parts.results(pairs, reading.name, _ALIKE)
     words = _sentence(conclusion, reading, margin, unit, len(shown), reasons)
     notes = chain(*(grouping.readers.notes() for grouping in every), results.notes(rule))
     return finding_of(
@@ -250,8 +249,7 @@ class _MarginGroups:
         confidence: float,
     ) -> _MarginGroups:
         """Return what is compared in *part*, where its rows stand as *design* has them."""
-        labels = tuple(map(part.group_called, design.group.labels))
-        design = replace(design, group=replace(design.group, labels=labels))
+        design = part.named(design)
         by = part.called(" × ".join(columns))
         reading = part.reading
         rows = ScoredRows.of(design, reading, by, confidence=confidence)
@@ -293,26 +291,21 @@ class _MarginGroups:
 
 
 def _compared_parts(
-    parts: Sequence[Part[Reading]],
-    columns: tuple[str, ...],
-    units: tuple[str | None, str | None],
-    margins: _Margins,
-    confidence: float,
+    parts: Parts[Reading], margins: _Margins, confidence: float
 ) -> tuple[list[_MarginGroups], list[PairResult]]:
-    """Return what is compared in each of *parts*, with *units* of cluster and block, and the
-    results of those that have one group. Raises FrameError where all have.
+    """Return what is compared in each of *parts*, and the results of those that have one group.
+    Raises FrameError where all have.
     """
-    cluster, block = units
+    columns = parts.columns
     every = []
     alone = []
-    for part in parts:
+    for part in parts.every:
         if part.each and len(part.frame[list(columns)].drop_duplicates()) < 2:
             alone.append(part.one_group(columns, part.reading.name))
             continue
-        design = read_design(part.frame, columns, cluster=cluster, block=block)
+        design = read_design(part.frame, columns, cluster=parts.cluster, block=parts.block)
         every.append(_MarginGroups.of(part, design, columns, margins, confidence))
-    if not every:
-        raise two_groups_nowhere(parts, columns)
+    parts.require(every)
     return every, alone
 
 

@@ -18,12 +18,8 @@ from pytest_fairness.analysis.parts import (
     BINS,
     AlikeWords,
     Part,
-    PartResults,
-    alone_in,
+    Parts,
     check_one_table,
-    number_of,
-    parts_of,
-    two_groups_nowhere,
 )
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
@@ -168,7 +164,9 @@ def analyze_four_fifths(
             "reference=… names one group, but by=… names several classes: analyse them one by one"
         )
     rule = Rule.at(_look, alpha, correction)
-    parts = parts_of(frame, decisions, each, (*columns, outcome, cluster, block))
+    parts = Parts.of(
+        frame, decisions, each, outcome=outcome, columns=columns, cluster=cluster, block=block
+    )
     asked = _Asked(
         reference=declared,
         practical=practical_ratio,
@@ -176,9 +174,9 @@ def analyze_four_fifths(
         in_strata=_in_strata,
         confidence=rule.confidence,
     )
-    every, alone = _compared_parts(parts, columns, (cluster, block), asked)
+    every, alone = _compared_parts(parts, asked)
     design = every[0].design
-    rule = replace(rule, parts=number_of(parts), **nouns(frame, design))
+    rule = replace(rule, parts=parts.number, **nouns(frame, design))
     members = [compared.member for compared in every]
     for compared in every:
         members += compared.unanswered(rule.confidence)
@@ -190,7 +188,7 @@ def analyze_four_fifths(
     missing: dict[str, str] = {}
     for compared in every:
         missing |= reasons_by_group(compared.frame, compared.design, compared.rows.missing)
-    results = PartResults.of(parts, columns, pairs, decisions.name, _KEPT)
+    results = parts.results(pairs, decisions.name, _KEPT)
     sentence = four_fifths_sentence(
         conclusion,
         by=called,
@@ -361,25 +359,20 @@ class _Decided(NamedTuple):
 
 
 def _compared_parts(
-    parts: Sequence[Part[Decisions]],
-    columns: tuple[str, ...],
-    units: tuple[str | None, str | None],
-    asked: _Asked,
+    parts: Parts[Decisions], asked: _Asked
 ) -> tuple[list[_Decided], list[model.PairResult]]:
-    """Return what is compared in each of *parts*, with *units* of cluster and block, and the
-    results of those in which there is nothing to compare. Raises FrameError where that is so of all.
+    """Return what is compared in each of *parts*, and the results of those in which there is
+    nothing to compare. Raises FrameError where that is so of all.
     """
     every = []
-    alone = alone_in(parts, columns, parts[0].reading.name)
+    alone = parts.alone(parts.every[0].reading.name)
     declared = asked.reference
-    for part in parts:
-        for by, design in part.groupings(columns, *units):
-            if part.each and declared is not None and declared not in design.group.labels:
-                alone.append(_without_reference(part, by, declared))
-            else:
-                every.append(_grouping(part, by, design, asked))
-    if not every:
-        raise two_groups_nowhere(parts, columns)
+    for part, by, design in parts.groupings():
+        if part.each and declared is not None and declared not in design.group.labels:
+            alone.append(_without_reference(part, by, declared))
+        else:
+            every.append(_grouping(part, by, design, asked))
+    parts.require(every)
     return every, alone
 
 
@@ -392,8 +385,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
     confidence = asked.confidence
     if reference is not None:
         reference = part.group_called(reference)
-    called = tuple(map(part.group_called, design.group.labels))
-    design = replace(design, group=replace(design.group, labels=called))
+    design = part.named(design)
     labels = design.group.labels
     declared = reference is not None
     if declared and reference not in labels:

@@ -99,6 +99,11 @@ class Part(Generic[Outcomes]):
         compared = [[(first, second) in self.compared for second in labels] for first in labels]
         return np.array(compared, dtype=np.bool_)
 
+    def named(self, design: Membership) -> Membership:
+        """Return *design* with its groups as they are called here."""
+        labels = tuple(map(self.group_called, design.group.labels))
+        return replace(design, group=replace(design.group, labels=labels))
+
     def holds(self, pair: PairResult) -> bool:
         """Return whether *pair* may be one that is compared here."""
         return self.compared is None or (pair.group_1, pair.group_2) in self.compared
@@ -163,74 +168,6 @@ def check_one_table(
         raise UsageError(f"bins={bins!r} is about the strata of within=, which is not given")
 
 
-def parts_of(
-    frame: pd.DataFrame,
-    reading: Outcomes,
-    each: str | None,
-    compared: Sequence[object],
-    named: Sequence[str] = (),
-) -> list[Part[Outcomes]]:
-    """Return the parts of *frame* by the column *each*, in the order of their names, those *named*
-    among them that have no row; one without it. Raises UsageError where that is one of the columns
-    *compared*, FrameError where it is none, or has a row without a value.
-    """
-    if each is None:
-        return [Part(frame=frame, reading=reading)]
-    if not isinstance(each, str):
-        raise UsageError(
-            f"each={each!r}: name the column whose values are compared one by one, as 'firm'"
-        )
-    if each in compared:
-        raise UsageError(
-            f"each={each!r} is compared, or compared within, already: it names another column, as "
-            "that of the firm"
-        )
-    coded = code(frame, each, "part")
-    labels = [*coded.labels, *sorted(set(named) - set(coded.labels))]
-    held = np.ones(len(frame), dtype=np.bool_)
-    weight = counted_rows(frame)
-    if weight is not None:
-        held = weight > 0
-    parts: list[Part[Outcomes]] = []
-    for place, label in enumerate(labels):
-        rows = np.flatnonzero((coded.codes == place) & held)
-        if rows.size or label in named:
-            parts.append(
-                Part(
-                    frame=frame.iloc[rows],
-                    reading=reading.take(rows),
-                    each=each,
-                    label=label,
-                    place=len(parts),
-                )
-            )
-    return parts
-
-
-def number_of(parts: Sequence[Part[Outcomes]]) -> int:
-    """Return how many *parts* a table is compared in; 0 for a table as a whole."""
-    if parts[0].each:
-        return len(parts)
-    return 0
-
-
-def alone_in(
-    parts: Sequence[Part[Outcomes]], columns: Sequence[str], metric: str
-) -> list[PairResult]:
-    """Return the results of those of *parts* that have one group."""
-    results = []
-    for part in parts:
-        results += part.alone(columns, metric)
-    return results
-
-
-def two_groups_nowhere(parts: Sequence[Part[Outcomes]], columns: Sequence[str]) -> FrameError:
-    """Return that none of *parts* has two groups of any of *columns*."""
-    return FrameError(
-        f"no {parts[0].each} holds two groups of {', '.join(columns)}: nobody there can be compared"
-    )
-
-
 class AlikeWords(NamedTuple):
     """Words on a part, and on several, that an assertion finds to be alike."""
 
@@ -244,30 +181,97 @@ _NO_DIFFERENCE = AlikeWords(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartResults:
-    """The results of the parts of a table: a row each, by the pair that decides on it."""
+class Parts(Generic[Outcomes]):
+    """The parts of a table, in ``every`` one of which the groups of the classes ``columns`` are
+    compared, with ``cluster`` as the unit of evidence and within each ``block``.
+    """
 
-    each: str
-    outcome: str
-    by: str
-    rows: Mapping[str, PairResult]
-    words: AlikeWords = _NO_DIFFERENCE
+    every: Sequence[Part[Outcomes]]
+    columns: tuple[str, ...]
+    cluster: str | None
+    block: str | None
 
     @classmethod
     def of(
         cls,
-        parts: Sequence[Part[Outcomes]],
-        by: Sequence[str],
-        pairs: Sequence[PairResult],
-        outcome: str,
-        words: AlikeWords = _NO_DIFFERENCE,
+        frame: pd.DataFrame,
+        reading: Outcomes,
+        each: str | None,
+        *,
+        outcome: object,
+        columns: tuple[str, ...],
+        cluster: str | None,
+        block: str | None,
+        named: Sequence[str] = (),
+    ) -> Parts[Outcomes]:
+        """Return the parts of *frame* by the column *each*, in the order of their names, those
+        *named* among them that have no row; one without it. Raises UsageError where that is the
+        *outcome* or another column that is compared, FrameError where it is none, or has a row
+        without a value.
+        """
+        whole = cls(
+            every=[Part(frame=frame, reading=reading)],
+            columns=columns,
+            cluster=cluster,
+            block=block,
+        )
+        if each is None:
+            return whole
+        if not isinstance(each, str):
+            raise UsageError(
+                f"each={each!r}: name the column whose values are compared one by one, as 'firm'"
+            )
+        if each in (*columns, outcome, cluster, block):
+            raise UsageError(
+                f"each={each!r} is compared, or compared within, already: it names another column, "
+                "as that of the firm"
+            )
+        return replace(whole, every=list(_parts_by(frame, reading, each, named)))
+
+    @property
+    def each(self) -> str:
+        """Return the column that the table is parted by; empty where it is compared as a whole."""
+        return self.every[0].each
+
+    @property
+    def number(self) -> int:
+        """Return how many parts the table is compared in; 0 for a table as a whole."""
+        if self.each:
+            return len(self.every)
+        return 0
+
+    def groupings(self) -> Iterator[tuple[Part[Outcomes], str, Membership]]:
+        """Yield each class and intersection that has two groups in a part: that part, what the
+        grouping is called, and who stands where.
+        """
+        for part in self.every:
+            for by, design in part.groupings(self.columns, self.cluster, self.block):
+                yield part, by, design
+
+    def alone(self, metric: str) -> list[PairResult]:
+        """Return the results of those parts that have one group."""
+        results = []
+        for part in self.every:
+            results += part.alone(self.columns, metric)
+        return results
+
+    def require(self, compared: Sequence[object]) -> None:
+        """Raise FrameError where nothing is *compared*, as no part has two groups of any class."""
+        if not compared:
+            raise FrameError(
+                f"no {self.each} holds two groups of {', '.join(self.columns)}: nobody there can "
+                "be compared"
+            )
+
+    def results(
+        self, pairs: Sequence[PairResult], outcome: str, words: AlikeWords = _NO_DIFFERENCE
     ) -> PartResults:
-        """Return what the *pairs* of all *parts* come to; nothing of a table as a whole."""
-        if not parts[0].each:
-            return cls(each="", outcome=outcome, by="", rows={}, words=words)
+        """Return what the *pairs* of all parts come to; nothing of a table as a whole."""
+        if not self.each:
+            return PartResults(each="", outcome=outcome, by="", rows={}, words=words)
         called = {}
-        for part in parts:
-            for chosen in intersections(by):
+        for part in self.every:
+            for chosen in intersections(self.columns):
                 called[part.called(" × ".join(chosen))] = part.label
         of_part: dict[str, list[PairResult]] = {}
         for pair in pairs:
@@ -277,7 +281,45 @@ class PartResults:
             decider = deciding_pair(of_part[label])
             if decider is not None:
                 rows[label] = decider
-        return cls(each=parts[0].each, outcome=outcome, by=", ".join(by), rows=rows, words=words)
+        by = ", ".join(self.columns)
+        return PartResults(each=self.each, outcome=outcome, by=by, rows=rows, words=words)
+
+
+def _parts_by(
+    frame: pd.DataFrame, reading: Outcomes, each: str, named: Sequence[str]
+) -> Iterator[Part[Outcomes]]:
+    """Yield the parts of *frame* by the column *each*, in the order of their names, those *named*
+    among them that have no row.
+    """
+    coded = code(frame, each, "part")
+    labels = [*coded.labels, *sorted(set(named) - set(coded.labels))]
+    held = np.ones(len(frame), dtype=np.bool_)
+    weight = counted_rows(frame)
+    if weight is not None:
+        held = weight > 0
+    number = 0
+    for place, label in enumerate(labels):
+        rows = np.flatnonzero((coded.codes == place) & held)
+        if rows.size or label in named:
+            yield Part(
+                frame=frame.iloc[rows],
+                reading=reading.take(rows),
+                each=each,
+                label=label,
+                place=number,
+            )
+            number += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResults:
+    """The results of the parts of a table: a row each, by the pair that decides on it."""
+
+    each: str
+    outcome: str
+    by: str
+    rows: Mapping[str, PairResult]
+    words: AlikeWords = _NO_DIFFERENCE
 
     def facts(self) -> dict[str, JSON]:
         """Return what the details of a finding hold: a row for each part."""
