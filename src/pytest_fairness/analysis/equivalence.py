@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import (
     Family,
@@ -41,15 +42,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    read,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, read
 from pytest_fairness.analysis.sentences import (
     amount,
     effect_with_interval,
@@ -57,14 +50,6 @@ from pytest_fairness.analysis.sentences import (
     would_take,
 )
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import (
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-)
 from pytest_fairness.statistics.arrays import Ints, Membership, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.labelled import standardisers
@@ -96,7 +81,7 @@ def analyze_equivalence(
     scorers: Mapping[str, Any] | None = None,
     labels: str | None = None,
     _look: Look | None = None,
-) -> Finding:
+) -> model.Finding:
     """Test that every two groups of *by* differ by less than *margin* on *outcome*.
 
     ``margin`` is in the outcome's own unit (for yes/no outcomes a difference of rates, .05 for five
@@ -131,7 +116,7 @@ def analyze_equivalence(
     check_one_table(each, (within, bins), _look, "equivalence")
     frame = as_rows(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers, labels=labels)
-    if reading.values.kind is OutcomeKind.CATEGORICAL:
+    if reading.values.kind is model.OutcomeKind.CATEGORICAL:
         raise UsageError(
             f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
         )
@@ -140,13 +125,13 @@ def analyze_equivalence(
     )
     margins = _Margins(size=margin, on_d=unit == "d", alpha=alpha)
     every, alone = _compared_parts(parts, margins, rule.confidence)
-    rule = replace(rule, parts=parts.number, **nouns(frame, every[0].rows.design))
+    rule = parts.rule(rule, every[0].rows.design)
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs = family.results(_judged(family, every, _look, alpha))
     pairs += alone
     conclusion = conclude_pairs(pairs)
     shown = [pair for pair in pairs if not pair.alarm_only]
-    if conclusion.verdict is Verdict.PASS:
+    if conclusion.verdict is model.Verdict.PASS:
         conclusion = conclusion._replace(decider=max(shown, key=lambda pair: pair.p_value))
     reasons: dict[str, str] = {}
     for grouping in every:
@@ -236,7 +221,7 @@ class _MarginGroups:
     refusals: Metric | None
     answered: Ints
     members: tuple[Member, ...]
-    groups: tuple[GroupResult, ...]
+    groups: tuple[model.GroupResult, ...]
     reasons: Mapping[str, str]
 
     @classmethod
@@ -286,13 +271,13 @@ class _MarginGroups:
             groups=describe_groups(
                 design, metric, metric.kind, refused=design.refused, missing=rows.missing
             ),
-            reasons=reasons_by_group(part.frame, design, rows.missing),
+            reasons=part.reasons(design, rows.missing),
         )
 
 
 def _compared_parts(
     parts: Parts[Reading], margins: _Margins, confidence: float
-) -> tuple[list[_MarginGroups], list[PairResult]]:
+) -> tuple[list[_MarginGroups], list[model.PairResult]]:
     """Return what is compared in each of *parts*, and the results of those that have one group.
     Raises FrameError where all have.
     """
@@ -372,7 +357,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     )
 
 
-def _in_words(pair: PairResult) -> tuple[str, str]:
+def _in_words(pair: model.PairResult) -> tuple[str, str]:
     """The t of the nearer margin, which is that of the larger of the two p-values; and the effect.
     Beside the outcome, of refusals or missing answers, the z of their difference.
     """
@@ -408,7 +393,10 @@ def _sentence(
             f"no alarm on {reading.name} itself, but "
             f"{left_without(pair, 'an outcome', 'trials', missing)}"
         )
-    if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
+    if "margin" not in pair.statistics or pair.reason in (
+        model.Reason.RAGGED,
+        model.Reason.UNSCORED,
+    ):
         return (
             f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes "
             f"{pair.needs}"
@@ -417,16 +405,16 @@ def _sentence(
     if unit == "d":
         allowed = f"{margin:g} d"
     gap, sure = _gap(pair, reading)
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         count = "the two groups"
         if pairs != 1:
             count = f"all {pairs} pairs of groups"
         return f"{count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})"
-    if verdict is not Verdict.INCONCLUSIVE:
+    if verdict is not model.Verdict.INCONCLUSIVE:
         return f"{gap}, where ±{allowed} would not matter ({sure})"
-    if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
+    if pair.reason is model.Reason.DIFFERENTIAL_REFUSAL:
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
-    if pair.reason is Reason.READER:
+    if pair.reason is model.Reason.READER:
         return (
             f"{gap}, within ±{allowed}, but a model read the trials and no labels show how well "
             f"({sure}){would_take(pair)}"
@@ -434,7 +422,7 @@ def _sentence(
     return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){would_take(pair)}"
 
 
-def _gap(pair: PairResult, reading: Reading) -> tuple[str, str]:
+def _gap(pair: model.PairResult, reading: Reading) -> tuple[str, str]:
     """By how much the lower group of *pair* is lower, and how sure that is."""
     kind = reading.values.kind
     first = pair.group_1

@@ -38,14 +38,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level
 from pytest_fairness.analysis.sentences import (
     effect_with_interval,
     left_without,
@@ -85,7 +78,7 @@ from pytest_fairness.statistics.proportions import (
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 HIGHEST = "highest"
 FOUR_FIFTHS = 0.8
@@ -175,8 +168,7 @@ def analyze_four_fifths(
         confidence=rule.confidence,
     )
     every, alone = _compared_parts(parts, asked)
-    design = every[0].design
-    rule = replace(rule, parts=parts.number, **nouns(frame, design))
+    rule = parts.rule(rule, every[0].design)
     members = [compared.member for compared in every]
     for compared in every:
         members += compared.unanswered(rule.confidence)
@@ -187,7 +179,7 @@ def analyze_four_fifths(
     called = ", ".join(columns)
     missing: dict[str, str] = {}
     for compared in every:
-        missing |= reasons_by_group(compared.frame, compared.design, compared.rows.missing)
+        missing |= compared.part.reasons(compared.design, compared.rows.missing)
     results = parts.results(pairs, decisions.name, _KEPT)
     sentence = four_fifths_sentence(
         conclusion,
@@ -350,7 +342,7 @@ class _Decided(NamedTuple):
     design: Membership
     reference: str | None
     groups: list[model.GroupResult]
-    frame: pd.DataFrame
+    part: Part[Decisions]
 
     def unanswered(self, confidence: float) -> list[Member]:
         """Return missing decisions as a member of the family; none without any."""
@@ -461,7 +453,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
         refused_count=True,
     )
     by_name = sorted(groups, key=lambda group: group.group)
-    return _Decided(member, rows, readers, design, reference, by_name, part.frame)
+    return _Decided(member, rows, readers, design, reference, by_name, part)
 
 
 def _refused(design: Membership) -> Bools:

@@ -13,7 +13,13 @@ import numpy as np
 
 from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Conclusion, Rule
-from pytest_fairness.analysis.reading import groupings, intersections, several
+from pytest_fairness.analysis.reading import (
+    groupings,
+    intersections,
+    nouns,
+    reasons_by_group,
+    several,
+)
 from pytest_fairness.analysis.sentences import would_take
 from pytest_fairness.errors import FrameError, UsageError, of_trials
 from pytest_fairness.model import (
@@ -103,6 +109,10 @@ class Part(Generic[Outcomes]):
         """Return *design* with its groups as they are called here."""
         labels = tuple(map(self.group_called, design.group.labels))
         return replace(design, group=replace(design.group, labels=labels))
+
+    def reasons(self, design: Membership, missing: Bools) -> dict[str, str]:
+        """Return of each group of *design* that has rows *missing* an outcome how these ended."""
+        return reasons_by_group(self.frame, design, missing)
 
     def holds(self, pair: PairResult) -> bool:
         """Return whether *pair* may be one that is compared here."""
@@ -239,6 +249,12 @@ class Parts(Generic[Outcomes]):
         if self.each:
             return len(self.every)
         return 0
+
+    def rule(self, rule: Rule, design: Membership) -> Rule:
+        """Return *rule* as that of these parts: how many there are, and what a sentence calls the
+        units, the rows and the blocks of *design*.
+        """
+        return replace(rule, parts=self.number, **nouns(self.every[0].frame, design))
 
     def groupings(self) -> Iterator[tuple[Part[Outcomes], str, Membership]]:
         """Yield each class and intersection that has two groups in a part: that part, what the
