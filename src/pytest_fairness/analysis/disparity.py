@@ -76,6 +76,7 @@ from pytest_fairness.statistics.arrays import (
     repeated_places,
     row_name,
 )
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -221,6 +222,7 @@ def analyze_disparity(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
     rule = Rule.at(_look, alpha, correction)
+    terms = Terms(confidence=rule.confidence, seed=seed)
     with naming_rows(source, outcome):
         parts = Parts.of(
             frame,
@@ -233,9 +235,9 @@ def analyze_disparity(
             named=_parts,
         )
         pooled = PooledSignals.of(frame, reading, signals, columns, block)
-        every = described = _grouped(pooled.of_table(parts), seed, rule.confidence)
+        every = described = _grouped(pooled.of_table(parts), terms)
         if pooled.asked:
-            described = _grouped(replace(parts, every=[pooled.whole]), seed, rule.confidence)
+            described = _grouped(replace(parts, every=[pooled.whole]), terms)
     rule = replace(
         parts.rule(rule, every[0].rows.design),
         min_raw_diff=min_raw_diff,
@@ -329,11 +331,11 @@ def _read_table(
     return frame, read(frame, outcome, labels=labels, **given)
 
 
-def _grouped(parts: Parts[Reading], seed: int, confidence: float) -> list[_Grouping]:
+def _grouped(parts: Parts[Reading], terms: Terms) -> list[_Grouping]:
     """Return each grouping of each of *parts*. Raises FrameError where there is none."""
     every = []
     for part, by, design in parts.groupings():
-        every.append(_Grouping.of(part, design, by, seed, confidence))
+        every.append(_Grouping.of(part, design, by, terms))
     parts.require(every)
     return every
 
@@ -465,13 +467,11 @@ class _Grouping:
         )
 
     @classmethod
-    def of(
-        cls, part: Part[Reading], design: Membership, by: str, seed: int, confidence: float
-    ) -> _Grouping:
+    def of(cls, part: Part[Reading], design: Membership, by: str, terms: Terms) -> _Grouping:
         design = part.named(design)
         reading = part.reading
-        rows = ScoredRows.of(design, reading, part.called(by), seed, confidence)
-        refused_first = first_refusals(part.frame, design, confidence)
+        rows = ScoredRows.of(design, reading, part.called(by), terms)
+        refused_first = first_refusals(part.frame, design, terms.confidence)
         metric = rows.measure()
         refusals = rows.refusals()
         kind = reading.values.kind
@@ -479,7 +479,7 @@ class _Grouping:
         metric = readers.corrected(metric)
         table = metric.pairs
         lost, total = rows.unanswered(table)
-        without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+        without = missing_answers(rows.by, design, rows.missing, terms.confidence)
 
         def imputed(at: int, high: bool, alike: bool) -> PairTable:
             two = rows.imputed(table, at, high, at_random=alike)
@@ -613,9 +613,7 @@ def _with_refusals(
         rows.used | refused,
         kind,
         categories=categories,
-        seed=rows.seed,
-        confidence=rows.confidence,
-        by_block=False,
+        terms=replace(rows.terms, by_block=False),
     ).pairs
     answered = judged.member.table.p_value
     ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)

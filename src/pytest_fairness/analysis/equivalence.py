@@ -51,6 +51,7 @@ from pytest_fairness.analysis.sentences import (
 )
 from pytest_fairness.errors import UsageError
 from pytest_fairness.statistics.arrays import Ints, Membership, read_design
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.labelled import standardisers
 from pytest_fairness.statistics.pair_table import PairTable
@@ -237,12 +238,12 @@ class _MarginGroups:
         design = part.named(design)
         by = part.called(" × ".join(columns))
         reading = part.reading
-        rows = ScoredRows.of(design, reading, by, confidence=confidence)
+        rows = ScoredRows.of(design, reading, by, Terms(confidence=confidence))
         metric = rows.measure()
         readers = Readers.of(rows)
         table = margins.compared(readers, metric)
         lost, total = rows.unanswered(table)
-        without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+        without = missing_answers(rows.by, design, rows.missing, confidence)
 
         def imputed(at: int, high: bool, alike: bool) -> PairTable:
             two = rows.imputed(table, at, high, at_random=alike)

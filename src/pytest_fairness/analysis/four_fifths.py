@@ -56,6 +56,7 @@ from pytest_fairness.statistics.arrays import (
     require_frame,
     sums,
 )
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.labelled import (
     LabelledMeans,
@@ -473,7 +474,12 @@ def _rows(by: str, design: Membership, decisions: Decisions, confidence: float) 
     yes = np.where(refused, 0.0, decisions.yes)
     reading = Reading.of_decisions(decisions.name, yes, readers, refused)
     return ScoredRows(
-        by=by, reading=reading, design=design, used=used, missing=~used, confidence=confidence
+        by=by,
+        reading=reading,
+        design=design,
+        used=used,
+        missing=~used,
+        terms=Terms(confidence=confidence),
     )
 
 

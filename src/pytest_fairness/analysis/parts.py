@@ -30,7 +30,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, Ints, Membership, code, counted_rows
+from pytest_fairness.statistics.arrays import Bools, Ints, Membership, code, row_weights
 from pytest_fairness.words import agreeing, confidence, count, enumerated
 
 if TYPE_CHECKING:
@@ -309,10 +309,7 @@ def _parts_by(
     """
     coded = code(frame, each, "part")
     labels = [*coded.labels, *sorted(set(named) - set(coded.labels))]
-    held = np.ones(len(frame), dtype=np.bool_)
-    weight = counted_rows(frame)
-    if weight is not None:
-        held = weight > 0
+    held = row_weights(frame) > 0
     number = 0
     for place, label in enumerate(labels):
         rows = np.flatnonzero((coded.codes == place) & held)

@@ -21,7 +21,7 @@ from pytest_fairness.model import (
     Status,
 )
 from pytest_fairness.running_test import TestContext, current_test
-from pytest_fairness.statistics.arrays import counted_rows, spelled_alike, texts_of
+from pytest_fairness.statistics.arrays import row_weights, spelled_alike, texts_of
 from pytest_fairness.trials_frame import ELICITED_BY, ONE_MESSAGE
 from pytest_fairness.words import enumerated
 
@@ -154,10 +154,7 @@ def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
 
 def _rows(frame: pd.DataFrame) -> int:
     """Return how many rows a table has, or a table of counts stands for."""
-    weight = counted_rows(frame)
-    if weight is None:
-        return len(frame)
-    return int(weight.sum())
+    return int(row_weights(frame).sum())
 
 
 def _count(frame: pd.DataFrame, column: str, value: object) -> int:
@@ -165,10 +162,7 @@ def _count(frame: pd.DataFrame, column: str, value: object) -> int:
     if column not in frame.columns:
         return 0
     held = frame[column].notna() & (frame[column].astype(object) == value)
-    weight = counted_rows(frame)
-    if weight is None:
-        return int(held.sum())
-    return int(weight[held.to_numpy(dtype=bool)].sum())
+    return int(row_weights(frame)[held.to_numpy(dtype=bool)].sum())
 
 
 def finding_of(

@@ -238,7 +238,7 @@ class Readers:
             metric.pairs,
             self.means,
             rates=metric.kind in RATES,
-            confidence=self.rows.confidence,
+            confidence=self.rows.terms.confidence,
         )
         return replace(metric, pairs=pairs)
 
@@ -302,7 +302,7 @@ class Readers:
             bounds.estimate,
             margin=bounds.margin,
             correlation=_correlation(rate, ASSUMED_QUALITY),
-            confidence=self.rows.confidence,
+            confidence=self.rows.terms.confidence,
             rows=int(self.rows.design.count(self.rows.used)[list(groups)].min()),
             slope=scale.slope(rate),
         )

@@ -377,6 +377,16 @@ def read_design(
     )
 
 
+def row_weights(frame: pd.DataFrame) -> Floats:
+    """Return how many rows each row of *frame* stands for: one, unless it is a table of counts.
+    Raises FrameError for what is no count.
+    """
+    weight = counted_rows(frame)
+    if weight is None:
+        return np.ones(len(frame))
+    return weight
+
+
 def counted_rows(frame: pd.DataFrame) -> Floats | None:
     """Return how many rows each row of a table of counts stands for; None for a table of rows.
     Raises FrameError for what is no count.
