@@ -293,9 +293,7 @@ def _fingerprints(frame: pd.DataFrame, outcome: Outcome) -> Fingerprints:
     from pytest_fairness.trials_frame import design_of
 
     design = design_of(frame)
-    scorer = ""
-    if outcome.scorer is not None:
-        scorer = outcome.scorer.fingerprint
+    scorer = outcome.fingerprint
     if outcome.reader:
         scorer = f"{BY_MODEL}{fingerprint([scorer, outcome.reader['identity']])}"
     return Fingerprints(

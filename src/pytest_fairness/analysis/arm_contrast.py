@@ -26,7 +26,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, check_level, read
-from pytest_fairness.analysis.sentences import RATES, amount
+from pytest_fairness.analysis.sentences import RATES, amount, would_take
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Verdict
 from pytest_fairness.statistics.arrays import Coded, Ints, code, require_frame
@@ -445,9 +445,7 @@ def _sentence(
 
 def _open(pair: PairResult, judged: Sequence[JudgedPair], what: str, gap: str, sure: str) -> str:
     """Return what is left open about *pair*."""
-    needs = ""
-    if pair.needs:
-        needs = f"; it would take {pair.needs}"
+    needs = would_take(pair)
     if any(compared.became == "smaller" for compared in judged):
         grown = (
             f"it cannot be told that this {what} has not grown by more than half a standard "

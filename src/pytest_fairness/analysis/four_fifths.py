@@ -55,6 +55,7 @@ from pytest_fairness.statistics.arrays import (
     Membership,
     require_frame,
     sums,
+    taken,
 )
 from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import Metric, describe_groups
@@ -539,9 +540,7 @@ def _by_strata(rows: ScoredRows, table: PairTable) -> dict[str, Floats]:
     places = design.group.codes * design.blocks + design.block
     counts = []
     for chosen in (rows.used & (rows.reading.values.values == 1), rows.used):
-        weight = None
-        if design.weight is not None:
-            weight = design.weight[chosen]
+        weight = taken(design.weight, chosen)
         of_cells = sums(places[chosen], weight, len(design.group.labels) * design.blocks)
         counts.append(of_cells.reshape(-1, design.blocks))
     x, n = counts

@@ -37,13 +37,10 @@ def record_of(
     for value, is_read in zip(outcome.values, outcome.values.notna(), strict=True):
         favourable.append(bool(value) is outcome.lower_is_worse if is_read else None)
     trials = list(map(list, zip(table["key"], table["template"], favourable, strict=True)))
-    fingerprint = ""
-    if outcome.scorer is not None:
-        fingerprint = outcome.scorer.fingerprint
     return {
         "type": PILOT,
         "scorer": outcome.name,
-        "fingerprint": fingerprint,
+        "fingerprint": outcome.fingerprint,
         "answer": design_of(table).answer,
         "series": {name: list(texts) for name, texts in series.items()},
         "trials": trials,

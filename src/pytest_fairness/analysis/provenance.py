@@ -23,7 +23,7 @@ from pytest_fairness.model import (
 from pytest_fairness.running_test import TestContext, current_test
 from pytest_fairness.statistics.arrays import row_weights, spelled_alike, texts_of
 from pytest_fairness.trials_frame import ELICITED_BY, ONE_MESSAGE
-from pytest_fairness.words import enumerated
+from pytest_fairness.words import enumerated, led
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,9 +133,7 @@ def with_provenance(finding: Finding, frame: pd.DataFrame) -> Finding:
 
 def _of_test(finding: Finding, test: TestContext) -> Finding:
     """Return *finding* as one of the running *test*, which notes that it has analysed it."""
-    by = ""
-    if finding.protected_class:
-        by = f" by {finding.protected_class}"
+    by = led(" by ", finding.protected_class)
     test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
     return replace(
         finding,

@@ -265,9 +265,6 @@ def _facts(outcome: Outcome) -> ScoreFacts:
     kind = None
     if outcome.kind is not None:
         kind = str(outcome.kind)
-    scorer = ""
-    if outcome.scorer is not None:
-        scorer = outcome.scorer.fingerprint
     return ScoreFacts(
         name=outcome.name,
         kind=kind,
@@ -275,7 +272,7 @@ def _facts(outcome: Outcome) -> ScoreFacts:
         lower_is_worse=outcome.lower_is_worse,
         low=outcome.low,
         high=outcome.high,
-        scorer=scorer,
+        scorer=outcome.fingerprint,
     )
 
 

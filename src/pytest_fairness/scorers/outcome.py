@@ -199,6 +199,13 @@ class Outcome:
     persons: Mapping[str, JSON] = field(default_factory=dict)
     reader: Mapping[str, JSON] = field(default_factory=dict)
 
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of its scorer; empty where it is a column of the table."""
+        if self.scorer is None:
+            return ""
+        return self.scorer.fingerprint
+
 
 def outcome_of(
     frame: pd.DataFrame,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,16 @@ class Bins(NamedTuple):
         return Bins(self.mean[which], self.squares[which])
 
 
+Column = TypeVar("Column", Floats, Bools)
+
+
+def taken(column: Column | None, places: Bools | Ints) -> Column | None:
+    """Return what *column* holds at *places*; None where there is no such column."""
+    if column is None:
+        return None
+    return column[places]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
     """Group, cluster and block of each row of the frame.
@@ -109,12 +119,6 @@ class Membership:
         """Return the membership of the rows at some *places*, which stand for as many as their
         *weight*.
         """
-        copy = self.copy
-        if copy is not None:
-            copy = copy[places]
-        alike = self.alike
-        if alike is not None:
-            alike = alike[places]
         return replace(
             self,
             group=Coded(self.group.codes[places], self.group.labels),
@@ -122,16 +126,14 @@ class Membership:
             block=self.block[places],
             refused=self.refused[places],
             undetermined=self.undetermined[places],
-            copy=copy,
+            copy=taken(self.copy, places),
             weight=weight,
-            alike=alike,
+            alike=taken(self.alike, places),
         )
 
     def count(self, rows: Bools) -> Ints:
         """Return how many of *rows* each group has."""
-        weight = None
-        if self.weight is not None:
-            weight = self.weight[rows]
+        weight = taken(self.weight, rows)
         counts = sums(self.group.codes[rows], weight, len(self.group.labels))
         return counts.astype(np.intp)
 

@@ -4,13 +4,11 @@ comparison starts from is one ``reduceat`` or one ``bincount``, for all pairs at
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, sums
-
-Column = TypeVar("Column", Floats, Bools)
+from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, sums, taken
 
 
 class Rows(NamedTuple):
@@ -44,18 +42,11 @@ class Rows(NamedTuple):
             self.group[places],
             self.cluster[places],
             self.block[places],
-            _taken(self.copy, places),
-            _taken(self.weight, places),
+            taken(self.copy, places),
+            taken(self.weight, places),
             bins,
-            _taken(self.alike, places),
+            taken(self.alike, places),
         )
-
-
-def _taken(column: Column | None, places: Bools | Ints) -> Column | None:
-    """Return what *column* holds at *places*; None where there is no such column."""
-    if column is None:
-        return None
-    return column[places]
 
 
 class Layout:
