@@ -785,14 +785,15 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
 
 def _why(error: Exception, stage: str) -> str:
     """Return what stopped the asking of a later *stage*, in words."""
-    if isinstance(error, NeverAskedError):
-        return f"stopped before the stage of {stage}: {error}"
-    if isinstance(error, BudgetError):
-        return f"stopped by the cost cap: {error}"
-    if isinstance(error, StageUnfinished):
-        return f"stopped by the deadline: {error}"
-    if isinstance(error, UsageError):
-        return f"stopped, because the table could not be made of more names: {error}"
+    stops = {
+        NeverAskedError: f" before the stage of {stage}",
+        BudgetError: " by the cost cap",
+        StageUnfinished: " by the deadline",
+        UsageError: ", because the table could not be made of more names",
+    }
+    for kind, why in stops.items():
+        if isinstance(error, kind):
+            return f"stopped{why}: {error}"
     return f"stopped: {error}"
 
 

@@ -490,16 +490,21 @@ def needed(sizes: Sequence[float], now: int, noun: str) -> str | None:
 # ---------------------------------------------------------------- what else a PASS takes
 
 
+def no_pass(decision: Decision, reason: Reason, needs: str, *notes: str) -> Decision:
+    """Return *decision*; in place of a PASS INCONCLUSIVE for a *reason*, which *needs* more."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    return undecided(reason, needs, *notes)
+
+
 def unless_refused(answered: Decision) -> Decision:
     """A PASS on the scores of those who got an answer says nothing where one group is refused more
     often.
     """
-    if answered.verdict is not Verdict.PASS:
-        return answered
-    return undecided(
-        Reason.DIFFERENTIAL_REFUSAL,
-        "find out why one group is refused more often; scores of answered trials cannot settle it",
+    needs = (
+        "find out why one group is refused more often; scores of answered trials cannot settle it"
     )
+    return no_pass(answered, Reason.DIFFERENTIAL_REFUSAL, needs)
 
 
 class ReaderDoubt(NamedTuple):
@@ -532,13 +537,11 @@ def judge_read(
 def without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
     """No PASS where hardly an answer could have shown a bias: none varied in *still* of *live*
     blocks."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
     needs = (
         f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
         f"of {live}"
     )
-    return undecided(Reason.NO_ROOM, needs, *decision.notes)
+    return no_pass(decision, Reason.NO_ROOM, needs, *decision.notes)
 
 
 def raised_by_block(decision: Decision, block: str, noun: str) -> Decision:
@@ -553,23 +556,18 @@ def raised_by_block(decision: Decision, block: str, noun: str) -> Decision:
 
 def in_doubt(decision: Decision, block: str, noun: str) -> Decision:
     """*decision* on a pair about which *block* by itself leaves a doubt: no PASS."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
-    return undecided(
-        Reason.TEMPLATE, f"more names in {noun} {block!r}, where the groups may differ"
-    )
+    needs = f"more names in {noun} {block!r}, where the groups may differ"
+    return no_pass(decision, Reason.TEMPLATE, needs)
 
 
 def doubted_by_signal(decision: Decision, signal: str) -> Decision:
     """*decision* on a pair whose difference is over the margin where *signal* conveys the groups:
     no PASS.
     """
-    if decision.verdict is not Verdict.PASS:
-        return decision
     needs = (
         f"more names where {signal.replace('_', ' ')} conveys the groups, which may differ there"
     )
-    return undecided(Reason.SIGNAL, needs, *decision.notes)
+    return no_pass(decision, Reason.SIGNAL, needs, *decision.notes)
 
 
 # ---------------------------------------------------------------- outcomes that are missing

@@ -19,7 +19,7 @@ from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import Conclusion, Rule, conclude_pairs, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
-from pytest_fairness.analysis.sentences import sure, would_take
+from pytest_fairness.analysis.sentences import among_pairs, sure, would_take
 from pytest_fairness.errors import UsageError
 from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
 from pytest_fairness.statistics.bradley_terry import (
@@ -656,10 +656,8 @@ def preference_sentence(conclusion: Conclusion, *, by: str, pairs: int, noun: st
     if verdict in model.ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {remark}."
     if verdict is model.Verdict.PASS:
-        among = "between the two groups"
-        if pairs != 1:
-            among = f"among {pairs} pairs of groups"
-        return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {remark}."
+        wide = f"no preference larger than small {among_pairs(pairs)} of {by}"
+        return f"PASS: {wide}; the widest: {gap} {remark}."
     return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{would_take(decider)}."
 
 
