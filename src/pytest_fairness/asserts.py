@@ -353,7 +353,8 @@ def _assert_within(name: str, arguments: dict[str, Any]) -> Finding:
     """
     __tracebackhide__ = True
     from pytest_fairness.analysis.parts import BINS
-    from pytest_fairness.analysis.strata import as_several, in_one_family, table_of_strata
+    from pytest_fairness.analysis.strata import in_one_family, table_of_strata
+    from pytest_fairness.statistics.arrays import column_names
 
     test = current_test()
     within = arguments["within"]
@@ -361,7 +362,7 @@ def _assert_within(name: str, arguments: dict[str, Any]) -> Finding:
         return _assert(name, arguments)
     if test is not None and test.staged is not None:
         raise UsageError(of_trials("within", within))
-    columns = as_several(within)
+    columns = column_names(within)
     names = ("frame", "outcome", "by", "cluster", "block", "each")
     table, outcome, by, cluster, block, each = map(arguments.__getitem__, names)
     try:

@@ -116,9 +116,7 @@ def analyze_arms(
     detail: list[JudgedPair] = []
     names = (treated, control)
     at = (arms.labels.index(treated), arms.labels.index(control))
-    rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
-    if _look is not None:
-        rule = replace(rule, alpha=_look.red, look=_look)
+    rule = replace(Rule.at(_look, alpha, correction), cluster_noun=whole.noun)
     if classes is not None:
         _check_classes(classes, whole.first.labels)
         pooled = _pooled(labelled, classes, seats)

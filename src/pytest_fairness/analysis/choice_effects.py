@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_fairness.analysis.checks import checked
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
@@ -73,17 +73,17 @@ class ContextInteraction:
 
     ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has
     the names as its unit, and is the ``p_value`` where there are enough of them. None where a group
-    always or never won at some level.
+    always or never won at some level; nothing is tested where nobody was chosen.
     """
 
     axis: str
     by: str
     levels: tuple[ContextLevel, ...]
-    likelihood_ratio: float
-    df: int
-    row_p: float | None
-    clustered_p: float | None
-    p_value: float | None
+    likelihood_ratio: float = 0.0
+    df: int = 0
+    row_p: float | None = None
+    clustered_p: float | None = None
+    p_value: float | None = None
 
 
 def group_shares(choices: Choices, units: Units) -> tuple[GroupShare, ...]:
@@ -120,16 +120,7 @@ def context_interaction(
         here = level.codes == place
         shares = group_shares(choices.take(here), units.take(here))
         levels.append(ContextLevel(level=label, shares=shares))
-    untested = ContextInteraction(
-        axis=axis,
-        by=by,
-        levels=tuple(levels),
-        likelihood_ratio=0.0,
-        df=0,
-        row_p=None,
-        clustered_p=None,
-        p_value=None,
-    )
+    untested = ContextInteraction(axis=axis, by=by, levels=tuple(levels))
     if not choices.decided.any():
         return untested
     ratio = interaction_ratio(choices, level)
@@ -187,8 +178,7 @@ def order_finding(effect: OrderEffect | None, trials: pd.DataFrame, arm: str) ->
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _LevelShare:
+class _LevelShare(NamedTuple):
     """The share of one group at one level."""
 
     value: float

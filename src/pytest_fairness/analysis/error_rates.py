@@ -27,7 +27,6 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.several_outcomes import shared_by
 from pytest_fairness.analysis.strata import (
     analyze_strata,
-    as_several,
     check_strata,
     notes_on_bins,
     refuse_missing,
@@ -36,7 +35,13 @@ from pytest_fairness.analysis.strata import (
 )
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, deciding_pair, to_json
-from pytest_fairness.statistics.arrays import Bools, Floats, require_frame, row_weights
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Floats,
+    column_names,
+    require_frame,
+    row_weights,
+)
 from pytest_fairness.statistics.proportions import Z_95, wilson
 from pytest_fairness.words import count, enumerated, percent
 
@@ -203,7 +208,7 @@ def table_of_truth(
     """
     columns = as_columns(by)
     name = getattr(outcome, "name", outcome)
-    strata = as_several(within)
+    strata = column_names(within)
     if truth == name:
         raise UsageError(
             f"truth={truth!r} is the outcome itself: name the column of what was right"
@@ -302,7 +307,7 @@ class _ErrorRates:
             by=by,
             truth=truth,
             rates=rates,
-            strata=_Strata(as_several(within), bins),
+            strata=_Strata(column_names(within), bins),
             alpha=alpha,
             given=given,
             notes=notes,

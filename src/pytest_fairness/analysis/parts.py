@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -283,8 +283,12 @@ class Parts(Generic[Outcomes]):
         self, pairs: Sequence[PairResult], outcome: str, words: AlikeWords = _NO_DIFFERENCE
     ) -> PartResults:
         """Return what the *pairs* of all parts come to; nothing of a table as a whole."""
+        return PartResults(parts=self, outcome=outcome, rows=self._deciders(pairs), words=words)
+
+    def _deciders(self, pairs: Sequence[PairResult]) -> dict[str, PairResult]:
+        """Return which of *pairs* decides on each part; nothing of a table as a whole."""
         if not self.each:
-            return PartResults(each="", outcome=outcome, by="", rows={}, words=words)
+            return {}
         called = {}
         for part in self.every:
             for chosen in intersections(self.columns):
@@ -297,8 +301,7 @@ class Parts(Generic[Outcomes]):
             decider = deciding_pair(of_part[label])
             if decider is not None:
                 rows[label] = decider
-        by = ", ".join(self.columns)
-        return PartResults(each=self.each, outcome=outcome, by=by, rows=rows, words=words)
+        return rows
 
 
 def _parts_by(
@@ -328,16 +331,15 @@ def _parts_by(
 class PartResults:
     """The results of the parts of a table: a row each, by the pair that decides on it."""
 
-    each: str
+    parts: Parts[Any]
     outcome: str
-    by: str
     rows: Mapping[str, PairResult]
     words: AlikeWords = _NO_DIFFERENCE
 
     def facts(self) -> dict[str, JSON]:
         """Return what the details of a finding hold: a row for each part."""
         rows: list[JSON] = []
-        if not self.each:
+        if not self.parts.each:
             return {}
         for label, pair in self.rows.items():
             figures: dict[str, JSON] = dict.fromkeys(_FIGURES)
@@ -361,7 +363,7 @@ class PartResults:
                     "needs": pair.needs,
                 }
             )
-        return {"each": {"column": self.each, "rows": rows}}
+        return {"each": {"column": self.parts.each, "rows": rows}}
 
     def sentence(self, conclusion: Conclusion, about: str) -> str:
         """Return how many of how many parts differ, and which, before the sentence *about* the part
@@ -369,16 +371,17 @@ class PartResults:
         """
         verdict = conclusion.verdict
         decider = conclusion.decider
-        if not self.each or decider is None:
+        if not self.parts.each or decider is None:
             return about
         differ = [label for label, pair in self.rows.items() if pair.verdict in ALARMS]
         parts = count(len(self.rows), *self._nouns())
         verb = agreeing(len(differ), "differs", "differ")
-        lead = f"{len(differ)} of {parts} {verb} on {self.outcome} by {self.by}"
+        about_what = f"on {self.outcome} by {', '.join(self.parts.columns)}"
+        lead = f"{len(differ)} of {parts} {verb} {about_what}"
         if differ:
             lead = f"{lead} ({enumerated(differ, MOST_NAMED)}){self._of_others()}"
         else:
-            lead = f"none of {parts} is seen to differ on {self.outcome} by {self.by}"
+            lead = f"none of {parts} is seen to differ {about_what}"
         rest = "; ".join(filter(None, (lead, *self._counts())))
         about = about.removeprefix(f"{verdict}: ")
         if decider.group_2.endswith(NOBODY):
@@ -390,7 +393,7 @@ class PartResults:
 
     def notes(self, rule: Rule) -> list[str]:
         """Return what the correction promises of the parts that are named."""
-        if not self.each or rule.correction != "fdr_bh":
+        if not self.parts.each or rule.correction != "fdr_bh":
             return []
         _, parts = self._nouns()
         return [
@@ -399,7 +402,7 @@ class PartResults:
         ]
 
     def _nouns(self) -> tuple[str, str]:
-        return self.each.replace("_", " "), several(self.each)
+        return self.parts.each.replace("_", " "), several(self.parts.each)
 
     def _of_others(self) -> str:
         """Return how many parts raise the alarm by refusals or missing answers alone."""

@@ -19,6 +19,7 @@ from pytest_fairness.statistics.arrays import (
     Ints,
     Membership,
     Values,
+    column_names,
     read_design,
     read_outcome,
     require_frame,
@@ -229,9 +230,7 @@ def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     """*by* as a tuple of columns. Raises UsageError for none, for one named twice, and for what is
     no name.
     """
-    columns = tuple(by)
-    if isinstance(by, str):
-        columns = (by,)
+    columns = column_names(by)
     if not columns or not all(isinstance(column, str) for column in columns):
         raise UsageError(
             f"by={by!r}: give the column of the protected class, or a list of such columns"

@@ -18,7 +18,12 @@ from pytest_fairness.analysis.parts import BINS
 from pytest_fairness.analysis.reading import as_columns, column_of
 from pytest_fairness.errors import FrameError, UsageError, refuse_twice
 from pytest_fairness.model import Finding
-from pytest_fairness.statistics.arrays import DEFAULT_BLOCK, require_frame, row_weights
+from pytest_fairness.statistics.arrays import (
+    DEFAULT_BLOCK,
+    column_names,
+    require_frame,
+    row_weights,
+)
 from pytest_fairness.words import count, listed, percent
 
 if TYPE_CHECKING:
@@ -75,7 +80,7 @@ def analyze_within(
             groups.
         UsageError: an argument is out of range, or *within* names what is compared.
     """
-    columns = as_several(within)
+    columns = column_names(within)
     each = arguments.get("each")
     frame = table_of_strata(table, outcome, by, columns, cluster, block, each)
     given = {**arguments, "cluster": cluster, "block": block, "alpha": alpha / 2}
@@ -102,7 +107,7 @@ def analyze_strata(
     is among the *arguments*. Raises as that does.
     """
     analyze = _analysis_of(analysis)
-    columns = as_several(within)
+    columns = column_names(within)
     classes = as_columns(by)
     each = arguments.get("each")
     table = table_of_strata(frame, outcome, by, columns, cluster, block, each)
@@ -160,15 +165,6 @@ def with_each_other(
         replace(plain, notes=(*plain.notes, other)),
         replace(stratified, notes=(*stratified.notes, plain_verdict)),
     )
-
-
-def as_several(within: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns of *within*."""
-    if within is None:
-        return ()
-    if isinstance(within, str):
-        return (within,)
-    return tuple(within)
 
 
 def table_of_strata(

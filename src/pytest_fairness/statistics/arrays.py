@@ -70,6 +70,7 @@ class Bins(NamedTuple):
 
 
 Column = TypeVar("Column", Floats, Bools)
+Name = TypeVar("Name")
 
 
 def taken(column: Column | None, places: Bools | Ints) -> Column | None:
@@ -184,6 +185,15 @@ def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any
         mend = did_you_mean(str(column), map(str, frame.columns)) or f"; it has {columns}"
         raise FrameError(f"the frame has no column {column!r} for the {what}{mend}")
     return frame[column]
+
+
+def column_names(columns: str | Sequence[Name] | None) -> tuple[str | Name, ...]:
+    """Return *columns*, of which there may be one, several or none, as several."""
+    if columns is None:
+        return ()
+    if isinstance(columns, str):
+        return (columns,)
+    return tuple(columns)
 
 
 def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
