@@ -290,10 +290,11 @@ def _fingerprints(frame: pd.DataFrame, outcome: Outcome) -> Fingerprints:
     and what read the replies.
     """
     from pytest_fairness.baselines.document import BY_MODEL, Fingerprints, fingerprint
+    from pytest_fairness.scorers.outcome import fingerprint_of
     from pytest_fairness.trials_frame import design_of
 
     design = design_of(frame)
-    scorer = outcome.fingerprint
+    scorer = fingerprint_of(outcome)
     if outcome.reader:
         scorer = f"{BY_MODEL}{fingerprint([scorer, outcome.reader['identity']])}"
     return Fingerprints(

@@ -159,7 +159,7 @@ def calls_of(groups, kind, parts):
     before = sys.getprofile()
     sys.setprofile(seen)
     try:
-        metric = measure(design, reading.values.values, everyone, reading.values.kind)
+        metric = measure(design, reading.values, everyone)
     finally:
         sys.setprofile(before)
     assert metric.pairs.p_value.size == groups * (groups - 1) // 2

@@ -594,31 +594,22 @@ def _with_refusals(
 ) -> Judged:
     """Pairs whose refusals differ: the worse of the decision on the answers and that with every
     refusal worse than the worst answer."""
-    outcome_values = rows.reading.values
+    outcome = rows.reading.values
     refused = rows.design.refused & ~rows.design.undetermined
-    kind = outcome_values.kind
-    if kind is model.OutcomeKind.BINARY and rows.reading.favourable is None:
-        kind = model.OutcomeKind.CATEGORICAL
-    values, kind, categories = worst_rank(
-        outcome_values.values,
-        kind,
+    if outcome.kind is model.OutcomeKind.BINARY and rows.reading.favourable is None:
+        outcome = replace(outcome, kind=model.OutcomeKind.CATEGORICAL)
+    ranked_worst = worst_rank(
+        outcome,
         scored=rows.used,
         refused=refused,
         lower_is_worse=rows.reading.lower_is_worse,
-        categories=len(outcome_values.categories),
     )
-    worst = measure(
-        rows.design,
-        values,
-        rows.used | refused,
-        kind,
-        categories=categories,
-        terms=replace(rows.terms, by_block=False),
-    ).pairs
+    terms = replace(rows.terms, by_block=False)
+    worst = measure(rows.design, ranked_worst, rows.used | refused, terms).pairs
     answered = judged.member.table.p_value
     ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)
     again = family.corrected(at, ranked)[at]
-    changed = replace(judged.member, kind=kind)
+    changed = replace(judged.member, kind=ranked_worst.kind)
     harsher = judge(family.completed(changed, worst, again), family.rule_of(changed))
     lower = worst.p_value < answered
     final = list(judged.decisions)

@@ -9,6 +9,7 @@ from pytest_fairness.design.series import PILOT, Answers, chosen_texts, counted
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers import Scorer, outcome_of
+from pytest_fairness.scorers.outcome import fingerprint_of
 from pytest_fairness.trials_frame import design_of
 from pytest_fairness.words import count, listed
 
@@ -40,7 +41,7 @@ def record_of(
     return {
         "type": PILOT,
         "scorer": outcome.name,
-        "fingerprint": outcome.fingerprint,
+        "fingerprint": fingerprint_of(outcome),
         "answer": design_of(table).answer,
         "series": {name: list(texts) for name, texts in series.items()},
         "trials": trials,

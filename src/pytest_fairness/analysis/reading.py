@@ -287,15 +287,8 @@ class ScoredRows:
 
     def measure(self, *, by_block: bool = True) -> Metric:
         """The outcome compared between all pairs of groups, *by_block* each block by itself too."""
-        values = self.reading.values
-        return measure(
-            self.design,
-            values.values,
-            self.used,
-            values.kind,
-            categories=len(values.categories),
-            terms=replace(self.terms, by_block=by_block),
-        )
+        terms = replace(self.terms, by_block=by_block)
+        return measure(self.design, self.reading.values, self.used, terms)
 
     def imputed(
         self, table: PairTable, at: int, first_high: bool, *, at_random: bool = False

@@ -21,7 +21,7 @@ import msgspec
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, to_json
 from pytest_fairness.runs.reader import RunRecords
-from pytest_fairness.scorers.outcome import Outcome
+from pytest_fairness.scorers.outcome import Outcome, fingerprint_of
 from pytest_fairness.trials_frame import DESIGN, CarriedDesign, any_text, columns_named
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def _facts(outcome: Outcome) -> ScoreFacts:
         lower_is_worse=outcome.lower_is_worse,
         low=outcome.low,
         high=outcome.high,
-        scorer=outcome.fingerprint,
+        scorer=fingerprint_of(outcome),
     )
 
 

@@ -199,12 +199,12 @@ class Outcome:
     persons: Mapping[str, JSON] = field(default_factory=dict)
     reader: Mapping[str, JSON] = field(default_factory=dict)
 
-    @property
-    def fingerprint(self) -> str:
-        """Return the fingerprint of its scorer; empty where it is a column of the table."""
-        if self.scorer is None:
-            return ""
-        return self.scorer.fingerprint
+
+def fingerprint_of(outcome: Outcome) -> str:
+    """Return the fingerprint of the scorer of *outcome*; empty of a column of the table."""
+    if outcome.scorer is None:
+        return ""
+    return outcome.scorer.fingerprint
 
 
 def outcome_of(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from pytest_fairness.model import GroupResult, OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, Values, sums
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import (
     USUAL,
@@ -52,24 +52,17 @@ class Metric:
     copies_dropped: bool = False
 
 
-def measure(
-    design: Membership,
-    values: Floats,
-    used: Bools,
-    kind: OutcomeKind,
-    *,
-    categories: int = 0,
-    terms: Terms = USUAL,
-) -> Metric:
-    """Compare the pairs of groups of the design on *values* (one a row) over the rows that are
+def measure(design: Membership, outcome: Values, used: Bools, terms: Terms = USUAL) -> Metric:
+    """Compare the pairs of groups of the design on *outcome* (a value a row) over the rows that are
     *used*, on these *terms*.
     """
+    kind = outcome.kind
     labels = design.group.labels
     groups = len(labels)
     pairs = compared_pairs(groups, design.compared)
     blocks = design.blocks
     every = Rows(
-        values,
+        outcome.values,
         design.group.codes,
         design.cluster,
         design.block,
@@ -104,6 +97,7 @@ def measure(
     if compared is not None:
         compared = compared[np.ix_(present, present)]
     inner = compared_pairs(present.size, compared)
+    categories = len(outcome.categories)
     compare = partial(_compare, pairs=inner, kind=kind, categories=categories, terms=terms)
     if inner.first.size:
         table = compare(rows, layout, parts=_recurring_parts(design, layout))
@@ -143,8 +137,8 @@ def measure_share(design: Membership, held: Bools, used: Bools, confidence: floa
     """Compare the pairs of groups of the design on the share of the *used* rows in which something
     is *held*, as refusals are compared; no block by itself.
     """
-    terms = Terms(confidence=confidence, by_block=False)
-    return measure(design, held.astype(np.float64), used, OutcomeKind.REFUSAL, terms=terms)
+    outcome = Values(values=held.astype(np.float64), kind=OutcomeKind.REFUSAL)
+    return measure(design, outcome, used, Terms(confidence=confidence, by_block=False))
 
 
 def _compare(
@@ -387,32 +381,20 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     return value, low, high, np.where(n >= 2, np.sqrt(variance), np.nan)
 
 
-def worst_rank(
-    values: Floats,
-    kind: OutcomeKind,
-    *,
-    scored: Bools,
-    refused: Bools,
-    lower_is_worse: bool,
-    categories: int = 0,
-) -> tuple[Floats, OutcomeKind, int]:
-    """*values* with every refused row worse than the worst *scored* one, how to compare them, and
-    the categories.
+def worst_rank(outcome: Values, *, scored: Bools, refused: Bools, lower_is_worse: bool) -> Values:
+    """*outcome* with every refused row worse than the worst *scored* one.
 
     A score becomes ordinal, for only the rank of a refusal means anything (Lachin 1999); a yes/no
-    outcome gets its harmful value; a label gets a category of its own, numbered *categories*.
+    outcome gets its harmful value; a label gets a category of its own, the last.
     """
-    filled = values.copy()
-    if kind is OutcomeKind.CATEGORICAL:
-        filled[refused] = categories
-        return filled, kind, categories + 1
-    if kind is OutcomeKind.BINARY:
-        if lower_is_worse:
-            filled[refused] = 0.0
-        else:
-            filled[refused] = 1.0
-        return filled, kind, categories
-    scores = values[scored]
+    filled = outcome.values.copy()
+    if outcome.kind is OutcomeKind.CATEGORICAL:
+        filled[refused] = len(outcome.categories)
+        return replace(outcome, values=filled, categories=(*outcome.categories, "refused"))
+    if outcome.kind is OutcomeKind.BINARY:
+        filled[refused] = float(not lower_is_worse)
+        return replace(outcome, values=filled)
+    scores = outcome.values[scored]
     low = 0.0
     high = 0.0
     if scores.size:
@@ -423,7 +405,7 @@ def worst_rank(
         filled[refused] = low - step
     else:
         filled[refused] = high + step
-    return filled, OutcomeKind.ORDINAL, categories
+    return replace(outcome, values=filled, kind=OutcomeKind.ORDINAL)
 
 
 def impute(
