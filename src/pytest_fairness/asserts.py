@@ -290,12 +290,11 @@ def _fingerprints(frame: pd.DataFrame, outcome: Outcome) -> Fingerprints:
     and what read the replies.
     """
     from pytest_fairness.baselines.document import BY_MODEL, Fingerprints, fingerprint
+    from pytest_fairness.scorers.outcome import fingerprint_of
     from pytest_fairness.trials_frame import design_of
 
     design = design_of(frame)
-    scorer = ""
-    if outcome.scorer is not None:
-        scorer = outcome.scorer.fingerprint
+    scorer = fingerprint_of(outcome)
     if outcome.reader:
         scorer = f"{BY_MODEL}{fingerprint([scorer, outcome.reader['identity']])}"
     return Fingerprints(
@@ -355,7 +354,8 @@ def _assert_within(name: str, arguments: dict[str, Any]) -> Finding:
     """
     __tracebackhide__ = True
     from pytest_fairness.analysis.parts import BINS
-    from pytest_fairness.analysis.strata import as_several, in_one_family, table_of_strata
+    from pytest_fairness.analysis.strata import in_one_family, table_of_strata
+    from pytest_fairness.statistics.arrays import column_names
 
     test = current_test()
     within = arguments["within"]
@@ -363,7 +363,7 @@ def _assert_within(name: str, arguments: dict[str, Any]) -> Finding:
         return _assert(name, arguments)
     if test is not None and test.staged is not None:
         raise UsageError(of_trials("within", within))
-    columns = as_several(within)
+    columns = column_names(within)
     names = ("frame", "outcome", "by", "cluster", "block", "each")
     table, outcome, by, cluster, block, each = map(arguments.__getitem__, names)
     try:
@@ -787,14 +787,15 @@ def _kind_of(assertion: Assertion) -> tuple[OutcomeKind, int]:
 
 def _why(error: Exception, stage: str) -> str:
     """Return what stopped the asking of a later *stage*, in words."""
-    if isinstance(error, NeverAskedError):
-        return f"stopped before the stage of {stage}: {error}"
-    if isinstance(error, BudgetError):
-        return f"stopped by the cost cap: {error}"
-    if isinstance(error, StageUnfinished):
-        return f"stopped by the deadline: {error}"
-    if isinstance(error, UsageError):
-        return f"stopped, because the table could not be made of more names: {error}"
+    stops = {
+        NeverAskedError: f" before the stage of {stage}",
+        BudgetError: " by the cost cap",
+        StageUnfinished: " by the deadline",
+        UsageError: ", because the table could not be made of more names",
+    }
+    for kind, why in stops.items():
+        if isinstance(error, kind):
+            return f"stopped{why}: {error}"
     return f"stopped: {error}"
 
 

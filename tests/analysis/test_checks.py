@@ -25,7 +25,7 @@ from pytest_fairness.analysis.checks import (
 from pytest_fairness.analysis.drift import judge_drift
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.statistics.control_charts import ControlChart
-from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit
+from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit, GroupFit
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,7 @@ def test_shares_of_a_population(
         df=1,
         p_value=0.5,
         w=0.1,
-        residuals=(0, 0),
-        ratios=(1.1, 0.75),
-        low=low,
-        high=high,
+        groups=tuple(map(GroupFit, (0, 0), (1.1, 0.75), low, high)),
     )
     assert judge_representation(fit, 0.8) == (verdict, reason)
 

@@ -18,7 +18,7 @@ import pytest
 
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.arrays import read_design
+from pytest_fairness.statistics.arrays import Values, read_design
 from pytest_fairness.statistics.compare import measure
 from pytest_fairness.statistics.pair_table import PairTable, Strata
 from pytest_fairness.statistics.proportions import ClusteredRates, nearly_equal
@@ -137,7 +137,8 @@ def compare(drawn: Drawn, kind: OutcomeKind, categories: int = 0) -> PairTable:
     )
     design = read_design(frame, ("group",), cluster=None if drawn.own_rows else "name")
     y = np.array([r.y for r in drawn.rows])
-    return measure(design, y, np.ones(y.size, dtype=np.bool_), kind, categories=categories).pairs
+    outcome = Values(values=y, kind=kind, categories=tuple(map(str, range(categories))))
+    return measure(design, outcome, np.ones(y.size, dtype=np.bool_)).pairs
 
 
 def fewest_names(rows: list[Row]) -> int:

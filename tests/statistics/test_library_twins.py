@@ -25,7 +25,7 @@ from statsmodels.stats.proportion import (
 from statsmodels.stats.weightstats import DescrStatsW
 
 from pytest_fairness.analysis import false_alarms
-from pytest_fairness.analysis.planning import PlannedDesign, detected
+from pytest_fairness.analysis.planning import ExpectedOutcome, PlannedDesign, detected
 from pytest_fairness.statistics import proportions, win_rates
 from pytest_fairness.statistics.bradley_terry import fit_binomial, fit_choice
 from pytest_fairness.statistics.clusters import one_sample_t, t_quantile, two_sided_t
@@ -208,8 +208,13 @@ def test_power_where_one_test_decides(names: int, effect: float) -> None:
     """Of scores, one pair, names that hold most of the variance: the t test of the names decides,
     and what is drawn is within .05 of its power."""
     design = PlannedDesign.of(
-        "numeric", rate=None, levels=None, icc=0.3, alpha=0.05, effect=effect, groups=2, metrics=1
-    ).sized(names, 5, 2)
+        ExpectedOutcome.of("numeric", rate=None, levels=None, icc=0.3),
+        alpha=0.05,
+        family=1,
+        names=names,
+        templates=5,
+        repetitions=2,
+    )
     spread = math.sqrt(0.3 + 0.7 / 10)
     theirs = TTestIndPower().power(effect / spread, nobs1=names, alpha=0.05)
     assert detected(design, effect) == pytest.approx(theirs, abs=0.05)

@@ -16,6 +16,7 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.reading import ScoredRows
 from pytest_fairness.analysis.sentences import NO_ANSWER
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arrays import Values
 from pytest_fairness.statistics.compare import impute, worst_rank
 from pytest_fairness.statistics.corrections import minimum_detectable_effect
 
@@ -262,10 +263,9 @@ def test_refusals_that_are_near_or_apart_by_chance_leave_a_pass(
 def test_a_refusal_ranks_beyond_the_worst_score(lower_is_worse: bool, filled: float) -> None:
     """By more than the whole range, on the side of harm."""
     values, scored = np.array([2.0, 5.0, np.nan]), np.array([True, True, False])
-    found, kind, _ = worst_rank(
-        values, OutcomeKind.NUMERIC, scored=scored, refused=~scored, lower_is_worse=lower_is_worse
-    )
-    assert (found[2], kind) == (filled, OutcomeKind.ORDINAL)
+    outcome = Values(values=values, kind=OutcomeKind.NUMERIC)
+    ranked = worst_rank(outcome, scored=scored, refused=~scored, lower_is_worse=lower_is_worse)
+    assert (ranked.values[2], ranked.kind) == (filled, OutcomeKind.ORDINAL)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from pytest_fairness.analysis.policy import (
     TRIVIAL,
     Decision,
     Rule,
-    assertion_verdict,
+    conclude_pairs,
     judge,
     milder,
     needed_size,
@@ -366,7 +366,7 @@ def pair(verdict: Verdict, **more: Any) -> PairResult:
 def test_an_assertion_is_as_bad_as_its_worst_pair() -> None:
     """FAIL > FLAG > INCONCLUSIVE > PASS, and nothing judged is not PASS."""
     pairs = [pair(PASS), pair(INCONCLUSIVE, reason=Reason.N), pair(FLAG), pair(FAIL)]
-    found = [assertion_verdict(pairs[:many]) for many in range(5)]
+    found = [conclude_pairs(pairs[:many])[:2] for many in range(5)]
     assert found == [
         (INCONCLUSIVE, None),
         (PASS, None),
@@ -413,12 +413,12 @@ def test_what_is_there_to_raise_the_alarm_decides_nothing_without_one(verdict: V
     beside = pair(
         verdict, reason=Reason.PRECISION if verdict is INCONCLUSIVE else None, alarm_only=True
     )
-    assert assertion_verdict([pair(PASS), beside]) == (PASS, None)
-    assert assertion_verdict([pair(INCONCLUSIVE, reason=Reason.N), beside]) == (
+    assert conclude_pairs([pair(PASS), beside])[:2] == (PASS, None)
+    assert conclude_pairs([pair(INCONCLUSIVE, reason=Reason.N), beside])[:2] == (
         INCONCLUSIVE,
         Reason.N,
     )
-    assert assertion_verdict([beside]) == (INCONCLUSIVE, None)
+    assert conclude_pairs([beside]) == (INCONCLUSIVE, None, None)
 
 
 def test_of_two_decisions() -> None:

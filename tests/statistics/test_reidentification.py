@@ -73,8 +73,9 @@ def test_four_groups_and_who_of_them_is_found():
         text | {"tell"} if label == 0 else text for text, label in zip(texts, labels, strict=True)
     ]
     found = guess_by_words(marked, labels, names, permutations=39)
-    assert found.by_label == (1.0, pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert found.sizes == (NAMES,) * 4
+    accuracies = [label.accuracy for label in found.labels]
+    assert accuracies == [1.0, pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3)]
+    assert [label.names for label in found.labels] == [NAMES] * 4
     assert found.names == 4 * NAMES
 
 
@@ -128,7 +129,7 @@ def test_somebodys_guesses_right_and_wrong():
     found = score_guesses(np.where(np.arange(60) % 3 == 0, 1 - labels, labels), labels, names)
     assert found.accuracy == pytest.approx(2 / 3)
     assert found.p < 0.05
-    assert found.by_label == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert [label.accuracy for label in found.labels] == [pytest.approx(2 / 3)] * 2
 
 
 @pytest.mark.parametrize(

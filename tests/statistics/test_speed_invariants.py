@@ -17,7 +17,7 @@ from pytest_fairness.analysis.reading import read
 from pytest_fairness.statistics.arrays import read_design
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
 from pytest_fairness.statistics.compare import measure
-from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.layout import Layout, Rows
 from pytest_fairness.statistics.ranks import (
     hodges_lehmann,
     kruskal_wallis,
@@ -38,7 +38,8 @@ def layouts(draw, blocks=3):
     values = rng.choice(TIED, size=rows) if draw(st.booleans()) else rng.normal(size=rows)
     block = rng.integers(blocks, size=rows)
     cluster = group * 3 + rng.integers(3, size=rows)
-    return Layout(values, group, cluster, block, groups=groups, blocks=blocks, own_rows=False)
+    rows = Rows(values, group, cluster, block, None)
+    return Layout(rows, groups=groups, blocks=blocks, own_rows=False)
 
 
 EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
@@ -158,7 +159,7 @@ def calls_of(groups, kind, parts):
     before = sys.getprofile()
     sys.setprofile(seen)
     try:
-        metric = measure(design, reading.values.values, everyone, reading.values.kind)
+        metric = measure(design, reading.values, everyone)
     finally:
         sys.setprofile(before)
     assert metric.pairs.p_value.size == groups * (groups - 1) // 2

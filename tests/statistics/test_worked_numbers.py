@@ -22,7 +22,7 @@ from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.model import OutcomeKind, Reason, Verdict
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.arrays import read_design
+from pytest_fairness.statistics.arrays import Values, read_design
 from pytest_fairness.statistics.categories import balanced_v, chi_square, d_of_v
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.compare import measure, worst_rank
@@ -81,7 +81,7 @@ def compare(frame, kind, cluster="name"):
     """The comparison behind a finding, with all that it computes."""
     design = read_design(frame, ("group",), cluster=cluster)
     y = frame["outcome"].to_numpy(float)
-    return measure(design, y, np.ones(y.size, dtype=bool), kind).pairs
+    return measure(design, Values(values=y, kind=kind), np.ones(y.size, dtype=bool)).pairs
 
 
 def three_labels(*tables, labels=(1, 2, 3)):
@@ -299,10 +299,9 @@ def test_r16_refusals_as_the_worst_rank():
     pair = finding.pairs[0]
     assert pair.statistics["spec_p_value"] == six(0.591320)
     y, refused = frame["outcome"].to_numpy(float), frame["refused"].to_numpy()
-    ranked, kind, _ = worst_rank(
-        y, OutcomeKind.NUMERIC, scored=~refused, refused=refused, lower_is_worse=True
-    )
-    worst = compare(frame.assign(outcome=ranked), kind, cluster=None)
+    outcome = Values(values=y, kind=OutcomeKind.NUMERIC)
+    ranked = worst_rank(outcome, scored=~refused, refused=refused, lower_is_worse=True)
+    worst = compare(frame.assign(outcome=ranked.values), ranked.kind, cluster=None)
     assert worst.figures["spec_p_value"][0] == six(0.325421)
     assert pair.p_value == pair.statistics["worst_rank_p_value"] == worst.p_value[0]
     assert pair.p_value < pair.statistics["complete_case_p_value"]

@@ -18,6 +18,7 @@ from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.policy import (
     IDLE,
     TRIVIAL,
+    Conclusion,
     JudgedPair,
     Rule,
     conclude_arms,
@@ -25,7 +26,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, check_level, read
-from pytest_fairness.analysis.sentences import RATES, amount
+from pytest_fairness.analysis.sentences import RATES, amount, would_take
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Verdict
 from pytest_fairness.statistics.arrays import Coded, Ints, code, require_frame
@@ -115,9 +116,7 @@ def analyze_arms(
     detail: list[JudgedPair] = []
     names = (treated, control)
     at = (arms.labels.index(treated), arms.labels.index(control))
-    rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
-    if _look is not None:
-        rule = replace(rule, alpha=_look.red, look=_look)
+    rule = replace(Rule.at(_look, alpha, correction), cluster_noun=whole.noun)
     if classes is not None:
         _check_classes(classes, whole.first.labels)
         pooled = _pooled(labelled, classes, seats)
@@ -129,7 +128,7 @@ def analyze_arms(
         apart = [(a, b) for a, b in whole.met if class_of[a] != class_of[b]]
         detail = _judge(whole, apart, at, rule, detail=True)
     judged = _judge(data, data.met, at, rule)
-    verdict, reason, decider = conclude_arms(judged, detail)
+    conclusion = conclude_arms(judged, detail)
     every = (*judged, *detail)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
     details["disparity"] = {
@@ -140,18 +139,16 @@ def analyze_arms(
     if placebo is not None:
         place = arms.labels.index(placebo)
         details["against_placebo"], notes = _against(data, place, treated, rule.alpha)
-    sentence = f"{verdict}: {_sentence(verdict, decider, judged, data, names)}."
+    sentence = f"{conclusion.verdict}: {_sentence(conclusion, judged, data, names)}."
     if isinstance(cluster, tuple):
         cluster = " and ".join(cluster)
     return finding_of(
         frame,
         assertion="arm_reduces_disparity",
-        verdict=verdict,
-        reason=reason,
+        conclusion=conclusion,
         sentence=f"{sentence}{_others(judged, detail, by)}",
         by=by,
         groups=[data.group(place, at) for place in range(len(data.first.labels))],
-        decider=decider,
         tested=_in_words,
         notes=notes,
         pairs=[compared.pair for compared in every],
@@ -411,13 +408,13 @@ def _differs(arm: str, treated: str, where: Sequence[str]) -> str:
 
 
 def _sentence(
-    verdict: Verdict,
-    pair: PairResult | None,
+    conclusion: Conclusion,
     judged: Sequence[JudgedPair],
     data: ArmTrials,
     names: tuple[str, str],
 ) -> str:
     treated, control = names
+    pair = conclusion.decider
     if pair is None:
         return "there are no two groups to compare"
     if "control" not in pair.statistics or (pair.reason is not None and pair.reason.unusable):
@@ -427,9 +424,9 @@ def _sentence(
     what = "preference"
     if data.second is None:
         what = "difference"
-    if verdict is Verdict.PASS:
+    if conclusion.verdict is Verdict.PASS:
         return f"the {what} shrinks: {gap} ({sure})"
-    if verdict in ALARMS:
+    if conclusion.verdict in ALARMS:
         became = "grows"
         if turned:
             became = "turns round"
@@ -446,9 +443,7 @@ def _sentence(
 
 def _open(pair: PairResult, judged: Sequence[JudgedPair], what: str, gap: str, sure: str) -> str:
     """Return what is left open about *pair*."""
-    needs = ""
-    if pair.needs:
-        needs = f"; it would take {pair.needs}"
+    needs = would_take(pair)
     if any(compared.became == "smaller" for compared in judged):
         grown = (
             f"it cannot be told that this {what} has not grown by more than half a standard "

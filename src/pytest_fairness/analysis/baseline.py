@@ -15,6 +15,7 @@ from pytest_fairness import model
 from pytest_fairness.analysis.policy import (
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
+    Conclusion,
     Decision,
     worst_spec,
 )
@@ -112,8 +113,7 @@ def compare_baseline(
     return finding_of(
         frame,
         assertion="baseline",
-        verdict=verdict,
-        reason=reason,
+        conclusion=Conclusion(verdict, reason, worst),
         # The literal recipe fails whatever is lower than the baseline, overall or in any category.
         spec_verdict=worst_spec(pair.spec_verdict for pair in pairs if pair.metric != PASSES),
         sentence=f"{verdict}: {words}.",
@@ -122,7 +122,6 @@ def compare_baseline(
         cluster="persona",
         pairs=pairs,
         groups=[_group(label, run) for label, run in runs.items()],
-        decider=worst,
         tested=partial(_in_words, scale),
         family=_family(gate, alpha),
         details={

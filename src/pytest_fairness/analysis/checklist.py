@@ -45,35 +45,29 @@ class RecordState(Enum):
 
 
 _WORTH = {
-    RecordState.JUSTIFIED: Verdict.PASS,
-    RecordState.MENDED: Verdict.PASS,
-    RecordState.OPEN: Verdict.PASS,
-    RecordState.APPROVED: Verdict.PASS,
-    RecordState.IN_FORCE: Verdict.PASS,
-    RecordState.AS_DECLARED: Verdict.PASS,
-    RecordState.ARRIVED: Verdict.PASS,
-    RecordState.ENDLESS: Verdict.FLAG,
-    RecordState.CHANGED: Verdict.FLAG,
-    RecordState.UNJUSTIFIED: Verdict.FAIL,
-    RecordState.UNANSWERED: Verdict.FAIL,
-    RecordState.OVERDUE: Verdict.FAIL,
-    RecordState.NOT_MENDED: Verdict.FAIL,
-    RecordState.EXPIRED: Verdict.FAIL,
-    RecordState.OWN_CHANGE: Verdict.FAIL,
-    RecordState.UNREADABLE: Verdict.FAIL,
-    RecordState.UNDECLARED: Verdict.FAIL,
-    RecordState.REFUSED: Verdict.FAIL,
-    RecordState.DROPPED: Verdict.FAIL,
-    RecordState.NOT_TESTED: Verdict.INCONCLUSIVE,
-    RecordState.UNPROVEN: Verdict.INCONCLUSIVE,
-    RecordState.UNRECORDED: Verdict.INCONCLUSIVE,
-    RecordState.UNCOMPARED: Verdict.INCONCLUSIVE,
-}
-_WHY = {
-    RecordState.NOT_TESTED: Reason.INCOMPLETE,
-    RecordState.UNPROVEN: Reason.UNRECORDED,
-    RecordState.UNRECORDED: Reason.UNRECORDED,
-    RecordState.UNCOMPARED: Reason.PRECISION,
+    RecordState.JUSTIFIED: Decision(Verdict.PASS),
+    RecordState.MENDED: Decision(Verdict.PASS),
+    RecordState.OPEN: Decision(Verdict.PASS),
+    RecordState.APPROVED: Decision(Verdict.PASS),
+    RecordState.IN_FORCE: Decision(Verdict.PASS),
+    RecordState.AS_DECLARED: Decision(Verdict.PASS),
+    RecordState.ARRIVED: Decision(Verdict.PASS),
+    RecordState.ENDLESS: Decision(Verdict.FLAG),
+    RecordState.CHANGED: Decision(Verdict.FLAG),
+    RecordState.UNJUSTIFIED: Decision(Verdict.FAIL),
+    RecordState.UNANSWERED: Decision(Verdict.FAIL),
+    RecordState.OVERDUE: Decision(Verdict.FAIL),
+    RecordState.NOT_MENDED: Decision(Verdict.FAIL),
+    RecordState.EXPIRED: Decision(Verdict.FAIL),
+    RecordState.OWN_CHANGE: Decision(Verdict.FAIL),
+    RecordState.UNREADABLE: Decision(Verdict.FAIL),
+    RecordState.UNDECLARED: Decision(Verdict.FAIL),
+    RecordState.REFUSED: Decision(Verdict.FAIL),
+    RecordState.DROPPED: Decision(Verdict.FAIL),
+    RecordState.NOT_TESTED: Decision(Verdict.INCONCLUSIVE, Reason.INCOMPLETE),
+    RecordState.UNPROVEN: Decision(Verdict.INCONCLUSIVE, Reason.UNRECORDED),
+    RecordState.UNRECORDED: Decision(Verdict.INCONCLUSIVE, Reason.UNRECORDED),
+    RecordState.UNCOMPARED: Decision(Verdict.INCONCLUSIVE, Reason.PRECISION),
 }
 
 
@@ -99,7 +93,7 @@ class Step:
 
 def judge_record(state: RecordState) -> Decision:
     """Return what a record in *state* is worth."""
-    return Decision(_WORTH[state], _WHY.get(state))
+    return _WORTH[state]
 
 
 def judge_checklist(steps: Iterable[Step]) -> Decision:

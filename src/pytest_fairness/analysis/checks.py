@@ -115,12 +115,12 @@ def judge_representation(fit: GoodnessOfFit, margin: float) -> tuple[Verdict, Re
     all groups together: FAIL where one is below *margin*, FLAG where one is below its share, PASS
     where all are shown to be at least *margin*.
     """
-    least = min(range(len(fit.ratios)), key=lambda at: fit.ratios[at])
-    if fit.high[least] < margin:
+    least = min(fit.groups, key=lambda group: group.ratio)
+    if least.high < margin:
         return Verdict.FAIL, None
-    if fit.high[least] < 1:
+    if least.high < 1:
         return Verdict.FLAG, None
-    if min(fit.low) >= margin:
+    if min(group.low for group in fit.groups) >= margin:
         return Verdict.PASS, None
     return Verdict.INCONCLUSIVE, Reason.PRECISION
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.analysis.checks import checked
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
@@ -73,17 +73,17 @@ class ContextInteraction:
 
     ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has
     the names as its unit, and is the ``p_value`` where there are enough of them. None where a group
-    always or never won at some level.
+    always or never won at some level; nothing is tested where nobody was chosen.
     """
 
     axis: str
     by: str
     levels: tuple[ContextLevel, ...]
-    likelihood_ratio: float
-    df: int
-    row_p: float | None
-    clustered_p: float | None
-    p_value: float | None
+    likelihood_ratio: float = 0.0
+    df: int = 0
+    row_p: float | None = None
+    clustered_p: float | None = None
+    p_value: float | None = None
 
 
 def group_shares(choices: Choices, units: Units) -> tuple[GroupShare, ...]:
@@ -120,16 +120,7 @@ def context_interaction(
         here = level.codes == place
         shares = group_shares(choices.take(here), units.take(here))
         levels.append(ContextLevel(level=label, shares=shares))
-    untested = ContextInteraction(
-        axis=axis,
-        by=by,
-        levels=tuple(levels),
-        likelihood_ratio=0.0,
-        df=0,
-        row_p=None,
-        clustered_p=None,
-        p_value=None,
-    )
+    untested = ContextInteraction(axis=axis, by=by, levels=tuple(levels))
     if not choices.decided.any():
         return untested
     ratio = interaction_ratio(choices, level)
@@ -166,20 +157,15 @@ def order_finding(effect: OrderEffect | None, trials: pd.DataFrame, arm: str) ->
     place = "second"
     if first > 0.5:
         place = "first"
-    groups = group_results([("listed first", effect.share)], trials)
-    return checked(
+    return _flagged(
         trials,
+        effect,
+        [("listed first", effect.share)],
         assertion="order_effect",
-        verdict=Verdict.FLAG,
         words=(
             f"in arm {arm} the candidate listed {place} is chosen in {percent(decided)} of "
             f"{effect.share.n} trials, whoever it is, so that little is left to see a preference by"
         ),
-        outcome="chosen",
-        kind=OutcomeKind.BINARY,
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
-        test_statistic=_ratio_words(effect),
         effect_size=f"log odds of standing first = {effect.log_odds:.2f}",
         p_value=effect.p_value,
         corrected_p_value=effect.p_value,
@@ -187,8 +173,7 @@ def order_finding(effect: OrderEffect | None, trials: pd.DataFrame, arm: str) ->
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _LevelShare:
+class _LevelShare(NamedTuple):
     """The share of one group at one level."""
 
     value: float
@@ -233,11 +218,11 @@ def interaction_finding(
         return None
     surest = min(shifts, key=lambda shift: shift.corrected_p_value)
     interaction = surest.interaction
-    groups = group_results(_shares_by_level(interaction), trials)
-    return checked(
+    return _flagged(
         trials,
+        interaction,
+        _shares_by_level(interaction),
         assertion="interaction",
-        verdict=Verdict.FLAG,
         words=(
             f"in arm {arm} who is chosen depends on {interaction.axis}: {surest.group} is chosen "
             f"in {percent(surest.low.value)} of its trials for {surest.low.level!r} and in "
@@ -245,11 +230,6 @@ def interaction_finding(
             f"({points(surest.spread, plus=False)} points, corrected {p_equals(surest.corrected_p_value)})"
         ),
         protected_class=interaction.by,
-        outcome="chosen",
-        kind=OutcomeKind.BINARY,
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
-        test_statistic=_ratio_words(interaction),
         effect_size=f"widest difference of shares = {surest.spread:.3f} ({surest.group})",
         p_value=surest.p_value,
         corrected_p_value=surest.corrected_p_value,
@@ -328,5 +308,23 @@ def group_results(
     )
 
 
-def _ratio_words(tested: OrderEffect | ContextInteraction) -> str:
-    return f"likelihood ratio = {tested.likelihood_ratio:.4f}, df = {tested.df}"
+def _flagged(
+    trials: pd.DataFrame,
+    tested: OrderEffect | ContextInteraction,
+    shares: Iterable[tuple[str, Rate]],
+    **fields: Any,
+) -> Finding:
+    """Return the FLAG on who is chosen in *trials* by what was *tested*, with the *shares* that
+    show it; other *fields* are those of :func:`checked`.
+    """
+    groups = group_results(shares, trials)
+    return checked(
+        trials,
+        verdict=Verdict.FLAG,
+        outcome="chosen",
+        kind=OutcomeKind.BINARY,
+        n_per_group={group.group: group.n for group in groups},
+        group_results=groups,
+        test_statistic=f"likelihood ratio = {tested.likelihood_ratio:.4f}, df = {tested.df}",
+        **fields,
+    )

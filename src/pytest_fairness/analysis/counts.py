@@ -18,6 +18,7 @@ from pytest_fairness.statistics.arrays import (
     DEFAULT_BLOCK,
     NAME_PARTS,
     ROWS,
+    column_names,
     counted_rows,
     every_row,
     repeated_places,
@@ -91,8 +92,8 @@ def counts_of(
         FrameError: the table lacks a column, or has no rows.
         UsageError: a file cannot be read; MissingExtra where its engine is not installed.
     """
-    classes = _several(by)
-    strata = _several(within)
+    classes = column_names(by)
+    strata = column_names(within)
     named = [*classes, outcome, cluster, block, *strata, truth]
     source = _opened(table)
     columns = _columns(source)
@@ -165,22 +166,22 @@ def countable(
     columns = _columns(source)
     if block == DEFAULT_BLOCK and block not in columns:
         block = None
-    strata = [column for column in _several(within) if column is not None]
+    strata = [column for column in column_names(within) if column is not None]
     given: dict[str, Any] = {"cluster": cluster, "block": block, "truth": truth, "within": strata}
     if ROWS in columns:
         return counts_of(table, outcome, by, **given).table
     if not _is_counted(columns, outcome):
         return as_rows(table)
-    keys = _keys(columns, (*_several(by), outcome, cluster))
+    keys = _keys(columns, (*column_names(by), outcome, cluster))
     first = as_pandas(_native(source).select(*keys).head(_FIRST))
     together = None
     if alike and not any((block, *strata, truth)) and not _is_csv(table):
-        together = _alike(source, first, outcome, _several(by), cluster)
+        together = _alike(source, first, outcome, column_names(by), cluster)
     if together is not None:
         return together
     if first[outcome].nunique() <= _MANY:
         return counts_of(table, outcome, by, **given).table
-    named = (*_several(by), outcome, cluster, block, *strata, truth)
+    named = (*column_names(by), outcome, cluster, block, *strata, truth)
     return _numbers(table, source, _keys(columns, named), outcome, by_cluster=cluster is not None)
 
 
@@ -269,12 +270,6 @@ def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:
         values = outcome.values.iloc[repeated_places(weight)].reset_index(drop=True)
         outcome = replace(outcome, values=values)
     return every_row(frame), outcome
-
-
-def _several(columns: str | Sequence[Any]) -> tuple[Any, ...]:
-    if isinstance(columns, str):
-        return (columns,)
-    return tuple(columns)
 
 
 def literal(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
 from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
@@ -31,12 +32,8 @@ from pytest_fairness.analysis.looks import Look
 from pytest_fairness.analysis.parts import (
     BINS,
     Part,
-    PartResults,
-    alone_in,
+    Parts,
     check_one_table,
-    number_of,
-    parts_of,
-    two_groups_nowhere,
 )
 from pytest_fairness.analysis.persuasion import first_refusals, with_persuasion
 from pytest_fairness.analysis.policy import (
@@ -46,26 +43,18 @@ from pytest_fairness.analysis.policy import (
     RECOMMENDED_N,
     UNLIKE,
     Rule,
+    conclude_pairs,
     in_doubt,
     judge,
     raised_by_block,
     unless_refused,
-    verdict_by,
     without_room,
     worse,
 )
 from pytest_fairness.analysis.pooled_signals import PooledSignals, bounded, signals_of
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Readers, labels_by
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    read,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, read
 from pytest_fairness.analysis.sentences import (
     FIRST_ASK,
     FIRST_REFUSAL,
@@ -78,17 +67,6 @@ from pytest_fairness.analysis.sentences import (
 )
 from pytest_fairness.analysis.unreadable_rows import naming_rows
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import (
-    ALARMS,
-    JSON,
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import (
     OFFSET,
     ROWS,
@@ -98,6 +76,7 @@ from pytest_fairness.statistics.arrays import (
     repeated_places,
     row_name,
 )
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import (
     RATES,
     Metric,
@@ -142,7 +121,7 @@ def analyze_disparity(
     seed: int = 0,
     _look: Look | None = None,
     _parts: Sequence[str] = (),
-) -> Finding:
+) -> model.Finding:
     """Compare *outcome* between all pairs of groups of *by*, as one family of tests.
 
     Args:
@@ -237,43 +216,44 @@ def analyze_disparity(
             favourable=favourable,
         )
     values = reading.values
-    if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
+    least = (min_raw_diff, min_raw_ratio)
+    if values.kind is model.OutcomeKind.CATEGORICAL and least != (None, None):
         raise UsageError(
             f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers"
         )
-    rule = _rule(alpha, correction, _look)
-    grouped = partial(
-        _grouped,
-        columns=columns,
-        cluster=cluster,
-        block=block,
-        seed=seed,
-        confidence=rule.confidence,
-    )
+    rule = Rule.at(_look, alpha, correction)
+    terms = Terms(confidence=rule.confidence, seed=seed)
     with naming_rows(source, outcome):
-        parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block), _parts)
+        parts = Parts.of(
+            frame,
+            reading,
+            each,
+            outcome=outcome,
+            columns=columns,
+            cluster=cluster,
+            block=block,
+            named=_parts,
+        )
         pooled = PooledSignals.of(frame, reading, signals, columns, block)
-        every = described = grouped(pooled.parts or parts)
-        if pooled.parts:
-            described = grouped([pooled.whole])
+        every = described = _grouped(pooled.of_table(parts), terms)
+        if pooled.asked:
+            described = _grouped(replace(parts, every=[pooled.whole]), terms)
     rule = replace(
-        rule,
+        parts.rule(rule, every[0].rows.design),
         min_raw_diff=min_raw_diff,
         min_raw_ratio=min_raw_ratio,
-        parts=number_of(parts),
-        **nouns(frame, every[0].rows.design),
     )
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs, blocks = _judge(family, every, room=room)
     _check_intervals(pairs)
-    pairs += alone_in(parts, columns, reading.name)
-    decider = deciding_pair(pairs)
-    verdict, reason = verdict_by(decider)
+    pairs += parts.alone(reading.name)
+    conclusion = conclude_pairs(pairs)
+    decider = conclusion.decider
     home = _home(every, decider)
     here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
     subject = replace(
         home.subject(rule, [pair for pair in here if pair.metric == reading.name]),
-        missing=reasons_by_group(home.part.frame, home.rows.design, home.rows.missing),
+        missing=home.part.reasons(home.rows.design, home.rows.missing),
         turning=_turning(home.part.frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
         signals=home.part.signals,
@@ -282,12 +262,12 @@ def analyze_disparity(
     )
     beside = [pair for pair in here if pair.metric != reading.name]
     alarms = sorted(
-        (pair for pair in beside if pair.alarm_only and pair.verdict in ALARMS),
+        (pair for pair in beside if pair.alarm_only and pair.verdict in model.ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
-    sentence = subject.sentence(verdict, reason, decider, alarms)
-    results = PartResults.of(parts, columns, pairs, reading.name)
-    sentence = results.sentence(verdict, decider, sentence)
+    sentence = subject.sentence(*conclusion, alarms)
+    results = parts.results(pairs, reading.name)
+    sentence = results.sentence(conclusion, sentence)
     notes = [
         *_notes(described, reading, rule, subject.missing),
         *_of_pairs(pairs, reading),
@@ -299,9 +279,7 @@ def analyze_disparity(
     finding = finding_of(
         frame,
         assertion="no_disparity",
-        verdict=verdict,
-        reason=reason,
-        decider=decider,
+        conclusion=conclusion,
         sentence=sentence,
         by=", ".join(columns),
         groups=groups,
@@ -342,7 +320,7 @@ def _read_table(
     if labels is not None or needs_rows(frame, outcome):
         frame, outcome = by_rows(frame, outcome)
     reading = read(frame, outcome, labels=labels, **given)
-    if ROWS not in frame.columns or reading.values.kind is not OutcomeKind.CATEGORICAL:
+    if ROWS not in frame.columns or reading.values.kind is not model.OutcomeKind.CATEGORICAL:
         return frame, reading
     if OFFSET in frame.columns:
         raise UsageError(
@@ -353,25 +331,16 @@ def _read_table(
     return frame, read(frame, outcome, labels=labels, **given)
 
 
-def _grouped(
-    parts: Sequence[Part[Reading]],
-    columns: tuple[str, ...],
-    cluster: str | None,
-    block: str | None,
-    seed: int,
-    confidence: float,
-) -> list[_Grouping]:
+def _grouped(parts: Parts[Reading], terms: Terms) -> list[_Grouping]:
     """Return each grouping of each of *parts*. Raises FrameError where there is none."""
     every = []
-    for part in parts:
-        for by, design in part.groupings(columns, cluster, block):
-            every.append(_Grouping.of(part, design, by, seed, confidence))
-    if not every:
-        raise two_groups_nowhere(parts, columns)
+    for part, by, design in parts.groupings():
+        every.append(_Grouping.of(part, design, by, terms))
+    parts.require(every)
     return every
 
 
-def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
+def _home(every: Sequence[_Grouping], decider: model.PairResult | None) -> _Grouping:
     """Return the grouping that *decider* is of, the first without one."""
     for grouping in every:
         if decider is None or not grouping.part.holds(decider):
@@ -381,19 +350,12 @@ def _home(every: Sequence[_Grouping], decider: PairResult | None) -> _Grouping:
     return every[0]
 
 
-def _rule(alpha: float, correction: str, look: Look | None) -> Rule:
-    """Return the rule of a table, or of a *look* at its own level."""
-    if look is None:
-        return Rule(alpha=alpha, correction=correction)
-    return Rule(alpha=look.red, correction=correction, look=look)
-
-
 def _groups_and_omnibus(
     described: Sequence[_Grouping], outcome: str
-) -> tuple[list[GroupResult], dict[str, JSON]]:
+) -> tuple[list[model.GroupResult], dict[str, model.JSON]]:
     """Return the results of all groups on *outcome*, and the tests of all of them together."""
-    groups: list[GroupResult] = []
-    omnibus: dict[str, JSON] = {}
+    groups: list[model.GroupResult] = []
+    omnibus: dict[str, model.JSON] = {}
     for grouping in described:
         groups += grouping.results[outcome]
         if grouping.metric.pairs.omnibus:
@@ -402,12 +364,12 @@ def _groups_and_omnibus(
 
 
 def _alarming_signals(
-    pairs: Sequence[PairResult], home: _Grouping, outcome: str
+    pairs: Sequence[model.PairResult], home: _Grouping, outcome: str
 ) -> tuple[str, ...]:
     """Return the signals that raise the alarm on *outcome* by themselves, but for that of *home*."""
     signals: list[str] = []
     for pair in pairs:
-        if pair.alarm_only and pair.verdict in ALARMS and pair.metric == outcome:
+        if pair.alarm_only and pair.verdict in model.ALARMS and pair.metric == outcome:
             signals += signals_of(pair)
     if home.part.alarm_only:
         signals = [label for label in signals if label not in home.part.signals]
@@ -450,9 +412,9 @@ def _check_least_difference(min_raw_diff: float | None, min_raw_ratio: float | N
         )
 
 
-def _favourable_answer(reading: Reading) -> JSON:
+def _favourable_answer(reading: Reading) -> model.JSON:
     """Return the favourable one of two answers, None for any other outcome."""
-    if reading.favourable is None or reading.values.kind is not OutcomeKind.BINARY:
+    if reading.favourable is None or reading.values.kind is not model.OutcomeKind.BINARY:
         return None
     answers = reading.values.categories or (False, True)
     return answers[int(reading.favourable)]
@@ -469,22 +431,22 @@ class _Grouping:
     metric: Metric
     refusals: Metric | None
     members: tuple[Member, ...]
-    results: Mapping[str, tuple[GroupResult, ...]]
+    results: Mapping[str, tuple[model.GroupResult, ...]]
 
     @property
     def still(self) -> tuple[int, int]:
         """In how many blocks no answer of any group varies, and how many there are; 0 of 0 for
         graded outcomes, which always have room, and without blocks."""
-        graded = self.rows.reading.values.kind not in (*RATES, OutcomeKind.CATEGORICAL)
+        graded = self.rows.reading.values.kind not in (*RATES, model.OutcomeKind.CATEGORICAL)
         if graded or self.metric.layout is None or self.rows.design.block_name is None:
             return 0, 0
         return still_blocks(self.metric.layout)
 
-    def subject(self, rule: Rule, of_outcome: Sequence[PairResult]) -> Subject:
+    def subject(self, rule: Rule, of_outcome: Sequence[model.PairResult]) -> Subject:
         """Return what a sentence about these groups says, by the pairs *of_outcome*."""
         reading = self.rows.reading
         answers: tuple[str, ...] = ()
-        if reading.values.kind is OutcomeKind.BINARY:
+        if reading.values.kind is model.OutcomeKind.BINARY:
             answers = reading.values.categories
         groups = {}
         for name, results in self.results.items():
@@ -500,19 +462,16 @@ class _Grouping:
             block=rule.block_noun,
             groups=groups,
             answers=answers,
-            raised=[pair for pair in of_outcome if pair.verdict in ALARMS],
+            raised=[pair for pair in of_outcome if pair.verdict in model.ALARMS],
             still=self.still,
         )
 
     @classmethod
-    def of(
-        cls, part: Part[Reading], design: Membership, by: str, seed: int, confidence: float
-    ) -> _Grouping:
-        labels = tuple(map(part.group_called, design.group.labels))
-        design = replace(design, group=replace(design.group, labels=labels))
+    def of(cls, part: Part[Reading], design: Membership, by: str, terms: Terms) -> _Grouping:
+        design = part.named(design)
         reading = part.reading
-        rows = ScoredRows.of(design, reading, part.called(by), seed, confidence)
-        refused_first = first_refusals(part.frame, design, confidence)
+        rows = ScoredRows.of(design, reading, part.called(by), terms)
+        refused_first = first_refusals(part.frame, design, terms.confidence)
         metric = rows.measure()
         refusals = rows.refusals()
         kind = reading.values.kind
@@ -520,7 +479,7 @@ class _Grouping:
         metric = readers.corrected(metric)
         table = metric.pairs
         lost, total = rows.unanswered(table)
-        without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+        without = missing_answers(rows.by, design, rows.missing, terms.confidence)
 
         def imputed(at: int, high: bool, alike: bool) -> PairTable:
             two = rows.imputed(table, at, high, at_random=alike)
@@ -553,7 +512,7 @@ class _Grouping:
         members = tuple(
             replace(member, part=part.place, signals=part.signals) for member in members
         )
-        refusing = kind is OutcomeKind.REFUSAL
+        refusing = kind is model.OutcomeKind.REFUSAL
         refused = design.refused
         if refusing:
             refused = (np.nan_to_num(reading.values.values) == 1) & rows.used
@@ -581,7 +540,7 @@ class _Grouping:
 
 def _judge(
     family: Family, every: Sequence[_Grouping], *, room: bool
-) -> tuple[list[PairResult], list[dict[str, Any]]]:
+) -> tuple[list[model.PairResult], list[dict[str, Any]]]:
     """The pairs of all groupings, in order, and what the outcome does within each block; *room* as
     in :func:`analyze_disparity`."""
     judged = family.judge()
@@ -616,12 +575,12 @@ def _leave_room(grouping: _Grouping, judged: Judged, rule: Rule) -> None:
             judged.decisions[at] = without_room(decision, still, live, rule)
 
 
-def _check_intervals(pairs: Sequence[PairResult]) -> None:
+def _check_intervals(pairs: Sequence[model.PairResult]) -> None:
     """Raise AssertionError for a FAIL whose interval holds 0: no evidence may contradict itself."""
     for pair in pairs:
         low = pair.effect_low
         high = pair.effect_high
-        if pair.verdict is not Verdict.FAIL or low is None or high is None:
+        if pair.verdict is not model.Verdict.FAIL or low is None or high is None:
             continue
         if low <= 0 <= high:
             about = f"{pair.group_1} and {pair.group_2} on {pair.metric}"
@@ -635,33 +594,22 @@ def _with_refusals(
 ) -> Judged:
     """Pairs whose refusals differ: the worse of the decision on the answers and that with every
     refusal worse than the worst answer."""
-    outcome_values = rows.reading.values
+    outcome = rows.reading.values
     refused = rows.design.refused & ~rows.design.undetermined
-    kind = outcome_values.kind
-    if kind is OutcomeKind.BINARY and rows.reading.favourable is None:
-        kind = OutcomeKind.CATEGORICAL
-    values, kind, categories = worst_rank(
-        outcome_values.values,
-        kind,
+    if outcome.kind is model.OutcomeKind.BINARY and rows.reading.favourable is None:
+        outcome = replace(outcome, kind=model.OutcomeKind.CATEGORICAL)
+    ranked_worst = worst_rank(
+        outcome,
         scored=rows.used,
         refused=refused,
         lower_is_worse=rows.reading.lower_is_worse,
-        categories=len(outcome_values.categories),
     )
-    worst = measure(
-        rows.design,
-        values,
-        rows.used | refused,
-        kind,
-        categories=categories,
-        seed=rows.seed,
-        confidence=rows.confidence,
-        by_block=False,
-    ).pairs
+    terms = replace(rows.terms, by_block=False)
+    worst = measure(rows.design, ranked_worst, rows.used | refused, terms).pairs
     answered = judged.member.table.p_value
     ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)
     again = family.corrected(at, ranked)[at]
-    changed = replace(judged.member, kind=kind)
+    changed = replace(judged.member, kind=ranked_worst.kind)
     harsher = judge(family.completed(changed, worst, again), family.rule_of(changed))
     lower = worst.p_value < answered
     final = list(judged.decisions)
@@ -671,7 +619,7 @@ def _with_refusals(
     for place in np.flatnonzero(unlike).tolist():
         decision = judged.decisions[place]
         other = harsher[place]
-        if decision.reason is not Reason.UNSCORED:
+        if decision.reason is not model.Reason.UNSCORED:
             final[place] = worse(unless_refused(decision), other)
         alike = final[place].verdict is other.verdict
         ranks[place] = final[place] is other or (lower[place] and alike)
@@ -755,7 +703,10 @@ def _surest_block(pairs: Ints, blocks: Ints, flags: Bools) -> dict[int, int]:
 
 
 def _in_block(
-    blocks: Sequence[Mapping[str, Any]], decider: PairResult | None, reading: Reading, noun: str
+    blocks: Sequence[Mapping[str, Any]],
+    decider: model.PairResult | None,
+    reading: Reading,
+    noun: str,
 ) -> str:
     """Return which block raises the alarm about the decider by itself, and how; empty where none
     does.
@@ -786,7 +737,7 @@ def _in_block(
     return f"in {noun} {strongest['block']!r} by itself {differ} on {reading.name} ({sure})"
 
 
-def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) -> str:
+def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: model.PairResult | None) -> str:
     """Return which rows turn the mean of a pair round whose ranks say the opposite; empty where
     none do.
     """
@@ -812,7 +763,7 @@ def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) 
     return f"{named} turn the mean"
 
 
-def _statistic(decider: PairResult, home: _Grouping) -> str:
+def _statistic(decider: model.PairResult, home: _Grouping) -> str:
     table = next(member.table for member in home.members if member.name == decider.metric)
     first = table.labels.index(decider.group_1)
     second = table.labels.index(decider.group_2)
@@ -843,7 +794,7 @@ def _notes(
         yield from _notes_on_repeats(grouping.metric, rule)
 
 
-def _notes_on_size(results: Sequence[GroupResult], rule: Rule, wanted: int) -> Iterator[str]:
+def _notes_on_size(results: Sequence[model.GroupResult], rule: Rule, wanted: int) -> Iterator[str]:
     """Yield which groups have few clusters, and fewer trials than *wanted*."""
     noun = rule.cluster_noun
     few = []
@@ -892,7 +843,7 @@ def _refusal_rates(every: Sequence[_Grouping], outcome: str) -> Iterator[tuple[s
                 yield FIRST_ASK.format(group.group), group.value
 
 
-def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
+def _of_pairs(pairs: Sequence[model.PairResult], reading: Reading) -> Iterator[str]:
     """Remarks on the pairs of the outcome: rows and names that contradict each other, and spreads
     that are unlike.
     """
@@ -903,7 +854,7 @@ def _of_pairs(pairs: Sequence[PairResult], reading: Reading) -> Iterator[str]:
             continue
         if CONTRARY in pair.notes and min(pair.p_row, pair.p_cluster or 1.0) < ALPHA:
             contrary.append(f"{pair.group_1} and {pair.group_2}")
-        if pair.verdict is Verdict.PASS and _spread_p(pair) < UNLIKE:
+        if pair.verdict is model.Verdict.PASS and _spread_p(pair) < UNLIKE:
             unlike.append(pair)
     if contrary:
         yield f"{CONTRARY} ({enumerated(contrary)})"
@@ -932,19 +883,19 @@ def _of_bins(rows: ScoredRows) -> Iterator[str]:
         )
 
 
-def _spread_p(pair: PairResult) -> float:
+def _spread_p(pair: model.PairResult) -> float:
     p = pair.statistics.get("spread_p_value")
     if isinstance(p, float):
         return p
     return 1.0
 
 
-def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
+def _rates(every: Sequence[_Grouping]) -> dict[str, model.JSON]:
     """The rates of refusals and of missing answers, where there are any."""
-    by_name: dict[str, JSON] = {}
+    by_name: dict[str, model.JSON] = {}
     keys = {REFUSAL: "refusals", FIRST_REFUSAL: "first_refusals", NO_ANSWER: "no_answer"}
     for name, key in keys.items():
-        rates: dict[str, JSON] = {}
+        rates: dict[str, model.JSON] = {}
         for grouping in every:
             for group in grouping.results.get(name, ()):
                 rate = {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}

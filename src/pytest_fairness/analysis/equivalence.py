@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness import model
 from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import (
     Family,
@@ -29,24 +30,19 @@ from pytest_fairness.analysis.parts import (
     BINS,
     AlikeWords,
     Part,
-    PartResults,
+    Parts,
     check_one_table,
-    number_of,
-    parts_of,
-    two_groups_nowhere,
 )
-from pytest_fairness.analysis.policy import Rule, judge_equivalence, unless_refused, verdict_by
+from pytest_fairness.analysis.policy import (
+    Conclusion,
+    Rule,
+    conclude_pairs,
+    judge_equivalence,
+    unless_refused,
+)
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    read,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, read
 from pytest_fairness.analysis.sentences import (
     amount,
     effect_with_interval,
@@ -54,16 +50,8 @@ from pytest_fairness.analysis.sentences import (
     would_take,
 )
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import (
-    Finding,
-    GroupResult,
-    OutcomeKind,
-    PairResult,
-    Reason,
-    Verdict,
-    deciding_pair,
-)
 from pytest_fairness.statistics.arrays import Ints, Membership, read_design
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.labelled import standardisers
 from pytest_fairness.statistics.pair_table import PairTable
@@ -94,7 +82,7 @@ def analyze_equivalence(
     scorers: Mapping[str, Any] | None = None,
     labels: str | None = None,
     _look: Look | None = None,
-) -> Finding:
+) -> model.Finding:
     """Test that every two groups of *by* differ by less than *margin* on *outcome*.
 
     ``margin`` is in the outcome's own unit (for yes/no outcomes a difference of rates, .05 for five
@@ -122,46 +110,44 @@ def analyze_equivalence(
             f"unit={unit!r}: the margin is in 'outcome' (its own unit) or 'd' (standard deviations)"
         )
     check_level(alpha, correction, below=0.5)
-    rule = Rule(alpha=alpha, correction=correction)
+    rule = Rule.at(_look, alpha, correction)
     if _look is not None:
-        rule = Rule(alpha=_look.red, correction=correction, look=_look)
         alpha = _look.green
     columns = as_columns(by)
     check_one_table(each, (within, bins), _look, "equivalence")
     frame = as_rows(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers, labels=labels)
-    if reading.values.kind is OutcomeKind.CATEGORICAL:
+    if reading.values.kind is model.OutcomeKind.CATEGORICAL:
         raise UsageError(
             f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no"
         )
-    parts = parts_of(frame, reading, each, (*columns, outcome, cluster, block))
+    parts = Parts.of(
+        frame, reading, each, outcome=outcome, columns=columns, cluster=cluster, block=block
+    )
     margins = _Margins(size=margin, on_d=unit == "d", alpha=alpha)
-    every, alone = _compared_parts(parts, columns, (cluster, block), margins, rule.confidence)
-    rule = replace(rule, parts=number_of(parts), **nouns(frame, every[0].rows.design))
+    every, alone = _compared_parts(parts, margins, rule.confidence)
+    rule = parts.rule(rule, every[0].rows.design)
     family = Family([member for grouping in every for member in grouping.members], rule)
     pairs = family.results(_judged(family, every, _look, alpha))
     pairs += alone
-    decider = deciding_pair(pairs)
-    verdict, reason = verdict_by(decider)
+    conclusion = conclude_pairs(pairs)
     shown = [pair for pair in pairs if not pair.alarm_only]
-    if verdict is Verdict.PASS:
-        decider = max(shown, key=lambda pair: pair.p_value)
+    if conclusion.verdict is model.Verdict.PASS:
+        conclusion = conclusion._replace(decider=max(shown, key=lambda pair: pair.p_value))
     reasons: dict[str, str] = {}
     for grouping in every:
         reasons |= grouping.reasons
     method = f"none for equivalence (all pairs must show it); {correction} for differences"
-    results = PartResults.of(parts, columns, pairs, reading.name, _ALIKE)
-    words = _sentence(verdict, decider, reading, margin, unit, len(shown), reasons)
+    results = parts.results(pairs, reading.name, _ALIKE)
+    words = _sentence(conclusion, reading, margin, unit, len(shown), reasons)
     notes = chain(*(grouping.readers.notes() for grouping in every), results.notes(rule))
     return finding_of(
         frame,
         assertion="equivalent",
-        verdict=verdict,
-        reason=reason,
-        sentence=results.sentence(verdict, decider, f"{verdict}: {words}."),
+        conclusion=conclusion,
+        sentence=results.sentence(conclusion, f"{conclusion.verdict}: {words}."),
         by=", ".join(columns),
         groups=[*chain.from_iterable(grouping.groups for grouping in every)],
-        decider=decider,
         tested=_in_words,
         notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
@@ -236,7 +222,7 @@ class _MarginGroups:
     refusals: Metric | None
     answered: Ints
     members: tuple[Member, ...]
-    groups: tuple[GroupResult, ...]
+    groups: tuple[model.GroupResult, ...]
     reasons: Mapping[str, str]
 
     @classmethod
@@ -249,16 +235,15 @@ class _MarginGroups:
         confidence: float,
     ) -> _MarginGroups:
         """Return what is compared in *part*, where its rows stand as *design* has them."""
-        labels = tuple(map(part.group_called, design.group.labels))
-        design = replace(design, group=replace(design.group, labels=labels))
+        design = part.named(design)
         by = part.called(" × ".join(columns))
         reading = part.reading
-        rows = ScoredRows.of(design, reading, by, confidence=confidence)
+        rows = ScoredRows.of(design, reading, by, Terms(confidence=confidence))
         metric = rows.measure()
         readers = Readers.of(rows)
         table = margins.compared(readers, metric)
         lost, total = rows.unanswered(table)
-        without = missing_answers(rows.by, design, rows.missing, rows.confidence)
+        without = missing_answers(rows.by, design, rows.missing, confidence)
 
         def imputed(at: int, high: bool, alike: bool) -> PairTable:
             two = rows.imputed(table, at, high, at_random=alike)
@@ -287,31 +272,26 @@ class _MarginGroups:
             groups=describe_groups(
                 design, metric, metric.kind, refused=design.refused, missing=rows.missing
             ),
-            reasons=reasons_by_group(part.frame, design, rows.missing),
+            reasons=part.reasons(design, rows.missing),
         )
 
 
 def _compared_parts(
-    parts: Sequence[Part[Reading]],
-    columns: tuple[str, ...],
-    units: tuple[str | None, str | None],
-    margins: _Margins,
-    confidence: float,
-) -> tuple[list[_MarginGroups], list[PairResult]]:
-    """Return what is compared in each of *parts*, with *units* of cluster and block, and the
-    results of those that have one group. Raises FrameError where all have.
+    parts: Parts[Reading], margins: _Margins, confidence: float
+) -> tuple[list[_MarginGroups], list[model.PairResult]]:
+    """Return what is compared in each of *parts*, and the results of those that have one group.
+    Raises FrameError where all have.
     """
-    cluster, block = units
+    columns = parts.columns
     every = []
     alone = []
-    for part in parts:
+    for part in parts.every:
         if part.each and len(part.frame[list(columns)].drop_duplicates()) < 2:
             alone.append(part.one_group(columns, part.reading.name))
             continue
-        design = read_design(part.frame, columns, cluster=cluster, block=block)
+        design = read_design(part.frame, columns, cluster=parts.cluster, block=parts.block)
         every.append(_MarginGroups.of(part, design, columns, margins, confidence))
-    if not every:
-        raise two_groups_nowhere(parts, columns)
+    parts.require(every)
     return every, alone
 
 
@@ -378,7 +358,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     )
 
 
-def _in_words(pair: PairResult) -> tuple[str, str]:
+def _in_words(pair: model.PairResult) -> tuple[str, str]:
     """The t of the nearer margin, which is that of the larger of the two p-values; and the effect.
     Beside the outcome, of refusals or missing answers, the z of their difference.
     """
@@ -398,14 +378,15 @@ def _in_words(pair: PairResult) -> tuple[str, str]:
 
 
 def _sentence(
-    verdict: Verdict,
-    pair: PairResult | None,
+    conclusion: Conclusion,
     reading: Reading,
     margin: float,
     unit: str,
     pairs: int,
     missing: Mapping[str, str],
 ) -> str:
+    pair = conclusion.decider
+    verdict = conclusion.verdict
     if pair is None:
         return "there are no two groups to compare"
     if pair.alarm_only:
@@ -413,7 +394,10 @@ def _sentence(
             f"no alarm on {reading.name} itself, but "
             f"{left_without(pair, 'an outcome', 'trials', missing)}"
         )
-    if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
+    if "margin" not in pair.statistics or pair.reason in (
+        model.Reason.RAGGED,
+        model.Reason.UNSCORED,
+    ):
         return (
             f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes "
             f"{pair.needs}"
@@ -422,16 +406,16 @@ def _sentence(
     if unit == "d":
         allowed = f"{margin:g} d"
     gap, sure = _gap(pair, reading)
-    if verdict is Verdict.PASS:
+    if verdict is model.Verdict.PASS:
         count = "the two groups"
         if pairs != 1:
             count = f"all {pairs} pairs of groups"
         return f"{count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})"
-    if verdict is not Verdict.INCONCLUSIVE:
+    if verdict is not model.Verdict.INCONCLUSIVE:
         return f"{gap}, where ±{allowed} would not matter ({sure})"
-    if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
+    if pair.reason is model.Reason.DIFFERENTIAL_REFUSAL:
         return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
-    if pair.reason is Reason.READER:
+    if pair.reason is model.Reason.READER:
         return (
             f"{gap}, within ±{allowed}, but a model read the trials and no labels show how well "
             f"({sure}){would_take(pair)}"
@@ -439,7 +423,7 @@ def _sentence(
     return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){would_take(pair)}"
 
 
-def _gap(pair: PairResult, reading: Reading) -> tuple[str, str]:
+def _gap(pair: model.PairResult, reading: Reading) -> tuple[str, str]:
     """By how much the lower group of *pair* is lower, and how sure that is."""
     kind = reading.values.kind
     first = pair.group_1

@@ -27,7 +27,6 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.several_outcomes import shared_by
 from pytest_fairness.analysis.strata import (
     analyze_strata,
-    as_several,
     check_strata,
     notes_on_bins,
     refuse_missing,
@@ -36,7 +35,13 @@ from pytest_fairness.analysis.strata import (
 )
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind, deciding_pair, to_json
-from pytest_fairness.statistics.arrays import Bools, Floats, counted_rows, require_frame
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Floats,
+    column_names,
+    require_frame,
+    row_weights,
+)
 from pytest_fairness.statistics.proportions import Z_95, wilson
 from pytest_fairness.words import count, enumerated, percent
 
@@ -203,7 +208,7 @@ def table_of_truth(
     """
     columns = as_columns(by)
     name = getattr(outcome, "name", outcome)
-    strata = as_several(within)
+    strata = column_names(within)
     if truth == name:
         raise UsageError(
             f"truth={truth!r} is the outcome itself: name the column of what was right"
@@ -302,7 +307,7 @@ class _ErrorRates:
             by=by,
             truth=truth,
             rates=rates,
-            strata=_Strata(as_several(within), bins),
+            strata=_Strata(column_names(within), bins),
             alpha=alpha,
             given=given,
             notes=notes,
@@ -528,18 +533,10 @@ def _answer(reading: Reading, value: int) -> str:
 
 def _left_out(frame: pd.DataFrame, with_truth: Bools, truth: str) -> tuple[str, ...]:
     """Return the note on rows of which nobody knows what was right."""
-    number = int(_weight(frame)[~with_truth].sum())
+    number = int(row_weights(frame)[~with_truth].sum())
     if not number:
         return ()
     return (f"{count(number, 'row')} without {truth!r} left out: nobody knows what was right",)
-
-
-def _weight(frame: pd.DataFrame) -> Floats:
-    """Return how many rows each row of *frame* stands for."""
-    weight = counted_rows(frame)
-    if weight is None:
-        return np.ones(len(frame))
-    return weight
 
 
 def _of_trade(shares: Finding, frame: pd.DataFrame, rates: Sequence[_Rate]) -> Iterator[str]:
@@ -562,7 +559,7 @@ def _in_figures(shares: Finding, frame: pd.DataFrame, rates: Mapping[str, _Rate]
     pair = deciding_pair(shares.pairs)
     if pair is None or "rate_1" not in pair.statistics:
         return
-    weight = _weight(frame)
+    weight = row_weights(frame)
     equal = []
     for key in ("true_positive", "positive_predictive"):
         rate = rates[key]
@@ -590,7 +587,7 @@ def _calibration(rows: pd.DataFrame, score: str, columns: Sequence[str]) -> pd.D
     """
     import pandas as pd
 
-    weight = _weight(rows)
+    weight = row_weights(rows)
     scores = rows[score]
     is_number = pd.api.types.is_numeric_dtype(scores.dtype)
     if not is_number:

@@ -33,7 +33,7 @@ from pytest_fairness.analysis.sentences import NO_ANSWER, WORST_RANK
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.clusters import CONFIDENCE, TINY
-from pytest_fairness.statistics.compare import RATES, Metric, measure
+from pytest_fairness.statistics.compare import RATES, Metric, measure_share
 from pytest_fairness.statistics.corrections import (
     correct,
     correct_parts,
@@ -125,18 +125,8 @@ def missing_answers(
     if not bool(missing.any()):
         return []
     everyone = np.ones(missing.size, dtype=np.bool_)
-    return alarm_members(
-        measure(
-            design,
-            missing.astype(np.float64),
-            everyone,
-            OutcomeKind.REFUSAL,
-            confidence=confidence,
-            by_block=False,
-        ),
-        NO_ANSWER,
-        by,
-    )
+    shares = measure_share(design, missing, everyone, confidence)
+    return alarm_members(shares, NO_ANSWER, by)
 
 
 def p_lost(missing: Sequence[Member]) -> Floats:

@@ -18,37 +18,27 @@ from pytest_fairness.analysis.parts import (
     BINS,
     AlikeWords,
     Part,
-    PartResults,
-    alone_in,
+    Parts,
     check_one_table,
-    number_of,
-    parts_of,
-    two_groups_nowhere,
 )
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     PRACTICAL,
     TOO_LITTLE,
+    Conclusion,
     Decision,
     Rule,
     about_names,
     capped,
+    conclude_pairs,
     first_match,
     judge_ratio,
     not_yet_green,
     undecided,
-    verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.readers import Bounds, RateScale, Readers, labels_by
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level
 from pytest_fairness.analysis.sentences import (
     effect_with_interval,
     left_without,
@@ -65,7 +55,9 @@ from pytest_fairness.statistics.arrays import (
     Membership,
     require_frame,
     sums,
+    taken,
 )
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.labelled import (
     LabelledMeans,
@@ -88,7 +80,7 @@ from pytest_fairness.statistics.proportions import (
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 HIGHEST = "highest"
 FOUR_FIFTHS = 0.8
@@ -166,10 +158,10 @@ def analyze_four_fifths(
         raise UsageError(
             "reference=… names one group, but by=… names several classes: analyse them one by one"
         )
-    rule = Rule(alpha=alpha, correction=correction)
-    if _look is not None:
-        rule = Rule(alpha=_look.red, correction=correction, look=_look)
-    parts = parts_of(frame, decisions, each, (*columns, outcome, cluster, block))
+    rule = Rule.at(_look, alpha, correction)
+    parts = Parts.of(
+        frame, decisions, each, outcome=outcome, columns=columns, cluster=cluster, block=block
+    )
     asked = _Asked(
         reference=declared,
         practical=practical_ratio,
@@ -177,26 +169,22 @@ def analyze_four_fifths(
         in_strata=_in_strata,
         confidence=rule.confidence,
     )
-    every, alone = _compared_parts(parts, columns, (cluster, block), asked)
-    design = every[0].design
-    rule = replace(rule, parts=number_of(parts), **nouns(frame, design))
+    every, alone = _compared_parts(parts, asked)
+    rule = parts.rule(rule, every[0].design)
     members = [compared.member for compared in every]
     for compared in every:
         members += compared.unanswered(rule.confidence)
     family = Family(members, rule)
     pairs = family.results(family.judge())
     pairs += alone
-    decider = model.deciding_pair(pairs)
+    conclusion = conclude_pairs(pairs)
     called = ", ".join(columns)
-    verdict, reason = verdict_by(decider)
     missing: dict[str, str] = {}
     for compared in every:
-        missing |= reasons_by_group(compared.frame, compared.design, compared.rows.missing)
-    results = PartResults.of(parts, columns, pairs, decisions.name, _KEPT)
+        missing |= compared.part.reasons(compared.design, compared.rows.missing)
+    results = parts.results(pairs, decisions.name, _KEPT)
     sentence = four_fifths_sentence(
-        verdict,
-        reason,
-        decider,
+        conclusion,
         by=called,
         clusters=rule.cluster_noun,
         outcome=decisions.name,
@@ -213,12 +201,10 @@ def analyze_four_fifths(
     return finding_of(
         frame,
         assertion="four_fifths",
-        verdict=verdict,
-        reason=reason,
-        sentence=results.sentence(verdict, decider, sentence),
+        conclusion=conclusion,
+        sentence=results.sentence(conclusion, sentence),
         by=called,
         groups=[group for compared in every for group in compared.groups],
-        decider=decider,
         tested=_in_words,
         notes=tuple(dict.fromkeys(notes)),
         pairs=pairs,
@@ -358,7 +344,7 @@ class _Decided(NamedTuple):
     design: Membership
     reference: str | None
     groups: list[model.GroupResult]
-    frame: pd.DataFrame
+    part: Part[Decisions]
 
     def unanswered(self, confidence: float) -> list[Member]:
         """Return missing decisions as a member of the family; none without any."""
@@ -367,25 +353,20 @@ class _Decided(NamedTuple):
 
 
 def _compared_parts(
-    parts: Sequence[Part[Decisions]],
-    columns: tuple[str, ...],
-    units: tuple[str | None, str | None],
-    asked: _Asked,
+    parts: Parts[Decisions], asked: _Asked
 ) -> tuple[list[_Decided], list[model.PairResult]]:
-    """Return what is compared in each of *parts*, with *units* of cluster and block, and the
-    results of those in which there is nothing to compare. Raises FrameError where that is so of all.
+    """Return what is compared in each of *parts*, and the results of those in which there is
+    nothing to compare. Raises FrameError where that is so of all.
     """
     every = []
-    alone = alone_in(parts, columns, parts[0].reading.name)
+    alone = parts.alone(parts.every[0].reading.name)
     declared = asked.reference
-    for part in parts:
-        for by, design in part.groupings(columns, *units):
-            if part.each and declared is not None and declared not in design.group.labels:
-                alone.append(_without_reference(part, by, declared))
-            else:
-                every.append(_grouping(part, by, design, asked))
-    if not every:
-        raise two_groups_nowhere(parts, columns)
+    for part, by, design in parts.groupings():
+        if part.each and declared is not None and declared not in design.group.labels:
+            alone.append(_without_reference(part, by, declared))
+        else:
+            every.append(_grouping(part, by, design, asked))
+    parts.require(every)
     return every, alone
 
 
@@ -398,8 +379,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
     confidence = asked.confidence
     if reference is not None:
         reference = part.group_called(reference)
-    called = tuple(map(part.group_called, design.group.labels))
-    design = replace(design, group=replace(design.group, labels=called))
+    design = part.named(design)
     labels = design.group.labels
     declared = reference is not None
     if declared and reference not in labels:
@@ -475,7 +455,7 @@ def _grouping(part: Part[Decisions], by: str, design: Membership, asked: _Asked)
         refused_count=True,
     )
     by_name = sorted(groups, key=lambda group: group.group)
-    return _Decided(member, rows, readers, design, reference, by_name, part.frame)
+    return _Decided(member, rows, readers, design, reference, by_name, part)
 
 
 def _refused(design: Membership) -> Bools:
@@ -495,7 +475,12 @@ def _rows(by: str, design: Membership, decisions: Decisions, confidence: float) 
     yes = np.where(refused, 0.0, decisions.yes)
     reading = Reading.of_decisions(decisions.name, yes, readers, refused)
     return ScoredRows(
-        by=by, reading=reading, design=design, used=used, missing=~used, confidence=confidence
+        by=by,
+        reading=reading,
+        design=design,
+        used=used,
+        missing=~used,
+        terms=Terms(confidence=confidence),
     )
 
 
@@ -555,9 +540,7 @@ def _by_strata(rows: ScoredRows, table: PairTable) -> dict[str, Floats]:
     places = design.group.codes * design.blocks + design.block
     counts = []
     for chosen in (rows.used & (rows.reading.values.values == 1), rows.used):
-        weight = None
-        if design.weight is not None:
-            weight = design.weight[chosen]
+        weight = taken(design.weight, chosen)
         of_cells = sums(places[chosen], weight, len(design.group.labels) * design.blocks)
         counts.append(of_cells.reshape(-1, design.blocks))
     x, n = counts
@@ -770,9 +753,7 @@ def _labelled_figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str
 
 
 def four_fifths_sentence(
-    verdict: model.Verdict,
-    reason: model.Reason | None,
-    decider: model.PairResult | None,
+    conclusion: Conclusion,
     *,
     by: str,
     clusters: str,
@@ -781,6 +762,7 @@ def four_fifths_sentence(
     missing: Mapping[str, str] | None = None,
 ) -> str:
     """Return who gets the favourable decision how often, the ratio, and how sure that is."""
+    verdict, reason, decider = conclusion
     if decider is not None and decider.alarm_only:
         return (
             f"{verdict}: no alarm on {outcome} itself, but "

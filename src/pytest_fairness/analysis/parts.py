@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from pytest_fairness.analysis.looks import Look
-from pytest_fairness.analysis.policy import Rule
-from pytest_fairness.analysis.reading import groupings, intersections, several
+from pytest_fairness.analysis.policy import Conclusion, Rule
+from pytest_fairness.analysis.reading import (
+    groupings,
+    intersections,
+    nouns,
+    reasons_by_group,
+    several,
+)
 from pytest_fairness.analysis.sentences import would_take
 from pytest_fairness.errors import FrameError, UsageError, of_trials
 from pytest_fairness.model import (
@@ -24,7 +30,7 @@ from pytest_fairness.model import (
     Verdict,
     deciding_pair,
 )
-from pytest_fairness.statistics.arrays import Bools, Ints, Membership, code, counted_rows
+from pytest_fairness.statistics.arrays import Bools, Ints, Membership, code, row_weights
 from pytest_fairness.words import agreeing, confidence, count, enumerated
 
 if TYPE_CHECKING:
@@ -99,6 +105,15 @@ class Part(Generic[Outcomes]):
         compared = [[(first, second) in self.compared for second in labels] for first in labels]
         return np.array(compared, dtype=np.bool_)
 
+    def named(self, design: Membership) -> Membership:
+        """Return *design* with its groups as they are called here."""
+        labels = tuple(map(self.group_called, design.group.labels))
+        return replace(design, group=replace(design.group, labels=labels))
+
+    def reasons(self, design: Membership, missing: Bools) -> dict[str, str]:
+        """Return of each group of *design* that has rows *missing* an outcome how these ended."""
+        return reasons_by_group(self.frame, design, missing)
+
     def holds(self, pair: PairResult) -> bool:
         """Return whether *pair* may be one that is compared here."""
         return self.compared is None or (pair.group_1, pair.group_2) in self.compared
@@ -163,74 +178,6 @@ def check_one_table(
         raise UsageError(f"bins={bins!r} is about the strata of within=, which is not given")
 
 
-def parts_of(
-    frame: pd.DataFrame,
-    reading: Outcomes,
-    each: str | None,
-    compared: Sequence[object],
-    named: Sequence[str] = (),
-) -> list[Part[Outcomes]]:
-    """Return the parts of *frame* by the column *each*, in the order of their names, those *named*
-    among them that have no row; one without it. Raises UsageError where that is one of the columns
-    *compared*, FrameError where it is none, or has a row without a value.
-    """
-    if each is None:
-        return [Part(frame=frame, reading=reading)]
-    if not isinstance(each, str):
-        raise UsageError(
-            f"each={each!r}: name the column whose values are compared one by one, as 'firm'"
-        )
-    if each in compared:
-        raise UsageError(
-            f"each={each!r} is compared, or compared within, already: it names another column, as "
-            "that of the firm"
-        )
-    coded = code(frame, each, "part")
-    labels = [*coded.labels, *sorted(set(named) - set(coded.labels))]
-    held = np.ones(len(frame), dtype=np.bool_)
-    weight = counted_rows(frame)
-    if weight is not None:
-        held = weight > 0
-    parts: list[Part[Outcomes]] = []
-    for place, label in enumerate(labels):
-        rows = np.flatnonzero((coded.codes == place) & held)
-        if rows.size or label in named:
-            parts.append(
-                Part(
-                    frame=frame.iloc[rows],
-                    reading=reading.take(rows),
-                    each=each,
-                    label=label,
-                    place=len(parts),
-                )
-            )
-    return parts
-
-
-def number_of(parts: Sequence[Part[Outcomes]]) -> int:
-    """Return how many *parts* a table is compared in; 0 for a table as a whole."""
-    if parts[0].each:
-        return len(parts)
-    return 0
-
-
-def alone_in(
-    parts: Sequence[Part[Outcomes]], columns: Sequence[str], metric: str
-) -> list[PairResult]:
-    """Return the results of those of *parts* that have one group."""
-    results = []
-    for part in parts:
-        results += part.alone(columns, metric)
-    return results
-
-
-def two_groups_nowhere(parts: Sequence[Part[Outcomes]], columns: Sequence[str]) -> FrameError:
-    """Return that none of *parts* has two groups of any of *columns*."""
-    return FrameError(
-        f"no {parts[0].each} holds two groups of {', '.join(columns)}: nobody there can be compared"
-    )
-
-
 class AlikeWords(NamedTuple):
     """Words on a part, and on several, that an assertion finds to be alike."""
 
@@ -244,30 +191,107 @@ _NO_DIFFERENCE = AlikeWords(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartResults:
-    """The results of the parts of a table: a row each, by the pair that decides on it."""
+class Parts(Generic[Outcomes]):
+    """The parts of a table, in ``every`` one of which the groups of the classes ``columns`` are
+    compared, with ``cluster`` as the unit of evidence and within each ``block``.
+    """
 
-    each: str
-    outcome: str
-    by: str
-    rows: Mapping[str, PairResult]
-    words: AlikeWords = _NO_DIFFERENCE
+    every: Sequence[Part[Outcomes]]
+    columns: tuple[str, ...]
+    cluster: str | None
+    block: str | None
 
     @classmethod
     def of(
         cls,
-        parts: Sequence[Part[Outcomes]],
-        by: Sequence[str],
-        pairs: Sequence[PairResult],
-        outcome: str,
-        words: AlikeWords = _NO_DIFFERENCE,
+        frame: pd.DataFrame,
+        reading: Outcomes,
+        each: str | None,
+        *,
+        outcome: object,
+        columns: tuple[str, ...],
+        cluster: str | None,
+        block: str | None,
+        named: Sequence[str] = (),
+    ) -> Parts[Outcomes]:
+        """Return the parts of *frame* by the column *each*, in the order of their names, those
+        *named* among them that have no row; one without it. Raises UsageError where that is the
+        *outcome* or another column that is compared, FrameError where it is none, or has a row
+        without a value.
+        """
+        whole = cls(
+            every=[Part(frame=frame, reading=reading)],
+            columns=columns,
+            cluster=cluster,
+            block=block,
+        )
+        if each is None:
+            return whole
+        if not isinstance(each, str):
+            raise UsageError(
+                f"each={each!r}: name the column whose values are compared one by one, as 'firm'"
+            )
+        if each in (*columns, outcome, cluster, block):
+            raise UsageError(
+                f"each={each!r} is compared, or compared within, already: it names another column, "
+                "as that of the firm"
+            )
+        return replace(whole, every=list(_parts_by(frame, reading, each, named)))
+
+    @property
+    def each(self) -> str:
+        """Return the column that the table is parted by; empty where it is compared as a whole."""
+        return self.every[0].each
+
+    @property
+    def number(self) -> int:
+        """Return how many parts the table is compared in; 0 for a table as a whole."""
+        if self.each:
+            return len(self.every)
+        return 0
+
+    def rule(self, rule: Rule, design: Membership) -> Rule:
+        """Return *rule* as that of these parts: how many there are, and what a sentence calls the
+        units, the rows and the blocks of *design*.
+        """
+        return replace(rule, parts=self.number, **nouns(self.every[0].frame, design))
+
+    def groupings(self) -> Iterator[tuple[Part[Outcomes], str, Membership]]:
+        """Yield each class and intersection that has two groups in a part: that part, what the
+        grouping is called, and who stands where.
+        """
+        for part in self.every:
+            for by, design in part.groupings(self.columns, self.cluster, self.block):
+                yield part, by, design
+
+    def alone(self, metric: str) -> list[PairResult]:
+        """Return the results of those parts that have one group."""
+        results = []
+        for part in self.every:
+            results += part.alone(self.columns, metric)
+        return results
+
+    def require(self, compared: Sequence[object]) -> None:
+        """Raise FrameError where nothing is *compared*, as no part has two groups of any class."""
+        if not compared:
+            raise FrameError(
+                f"no {self.each} holds two groups of {', '.join(self.columns)}: nobody there can "
+                "be compared"
+            )
+
+    def results(
+        self, pairs: Sequence[PairResult], outcome: str, words: AlikeWords = _NO_DIFFERENCE
     ) -> PartResults:
-        """Return what the *pairs* of all *parts* come to; nothing of a table as a whole."""
-        if not parts[0].each:
-            return cls(each="", outcome=outcome, by="", rows={}, words=words)
+        """Return what the *pairs* of all parts come to; nothing of a table as a whole."""
+        return PartResults(parts=self, outcome=outcome, rows=self._deciders(pairs), words=words)
+
+    def _deciders(self, pairs: Sequence[PairResult]) -> dict[str, PairResult]:
+        """Return which of *pairs* decides on each part; nothing of a table as a whole."""
+        if not self.each:
+            return {}
         called = {}
-        for part in parts:
-            for chosen in intersections(by):
+        for part in self.every:
+            for chosen in intersections(self.columns):
                 called[part.called(" × ".join(chosen))] = part.label
         of_part: dict[str, list[PairResult]] = {}
         for pair in pairs:
@@ -277,12 +301,45 @@ class PartResults:
             decider = deciding_pair(of_part[label])
             if decider is not None:
                 rows[label] = decider
-        return cls(each=parts[0].each, outcome=outcome, by=", ".join(by), rows=rows, words=words)
+        return rows
+
+
+def _parts_by(
+    frame: pd.DataFrame, reading: Outcomes, each: str, named: Sequence[str]
+) -> Iterator[Part[Outcomes]]:
+    """Yield the parts of *frame* by the column *each*, in the order of their names, those *named*
+    among them that have no row.
+    """
+    coded = code(frame, each, "part")
+    labels = [*coded.labels, *sorted(set(named) - set(coded.labels))]
+    held = row_weights(frame) > 0
+    number = 0
+    for place, label in enumerate(labels):
+        rows = np.flatnonzero((coded.codes == place) & held)
+        if rows.size or label in named:
+            yield Part(
+                frame=frame.iloc[rows],
+                reading=reading.take(rows),
+                each=each,
+                label=label,
+                place=number,
+            )
+            number += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResults:
+    """The results of the parts of a table: a row each, by the pair that decides on it."""
+
+    parts: Parts[Any]
+    outcome: str
+    rows: Mapping[str, PairResult]
+    words: AlikeWords = _NO_DIFFERENCE
 
     def facts(self) -> dict[str, JSON]:
         """Return what the details of a finding hold: a row for each part."""
         rows: list[JSON] = []
-        if not self.each:
+        if not self.parts.each:
             return {}
         for label, pair in self.rows.items():
             figures: dict[str, JSON] = dict.fromkeys(_FIGURES)
@@ -306,22 +363,25 @@ class PartResults:
                     "needs": pair.needs,
                 }
             )
-        return {"each": {"column": self.each, "rows": rows}}
+        return {"each": {"column": self.parts.each, "rows": rows}}
 
-    def sentence(self, verdict: Verdict, decider: PairResult | None, about: str) -> str:
+    def sentence(self, conclusion: Conclusion, about: str) -> str:
         """Return how many of how many parts differ, and which, before the sentence *about* the part
-        of the *decider*; of a table as a whole that sentence alone.
+        of the pair that decides; of a table as a whole that sentence alone.
         """
-        if not self.each or decider is None:
+        verdict = conclusion.verdict
+        decider = conclusion.decider
+        if not self.parts.each or decider is None:
             return about
         differ = [label for label, pair in self.rows.items() if pair.verdict in ALARMS]
         parts = count(len(self.rows), *self._nouns())
         verb = agreeing(len(differ), "differs", "differ")
-        lead = f"{len(differ)} of {parts} {verb} on {self.outcome} by {self.by}"
+        about_what = f"on {self.outcome} by {', '.join(self.parts.columns)}"
+        lead = f"{len(differ)} of {parts} {verb} {about_what}"
         if differ:
             lead = f"{lead} ({enumerated(differ, MOST_NAMED)}){self._of_others()}"
         else:
-            lead = f"none of {parts} is seen to differ on {self.outcome} by {self.by}"
+            lead = f"none of {parts} is seen to differ {about_what}"
         rest = "; ".join(filter(None, (lead, *self._counts())))
         about = about.removeprefix(f"{verdict}: ")
         if decider.group_2.endswith(NOBODY):
@@ -333,7 +393,7 @@ class PartResults:
 
     def notes(self, rule: Rule) -> list[str]:
         """Return what the correction promises of the parts that are named."""
-        if not self.each or rule.correction != "fdr_bh":
+        if not self.parts.each or rule.correction != "fdr_bh":
             return []
         _, parts = self._nouns()
         return [
@@ -342,7 +402,7 @@ class PartResults:
         ]
 
     def _nouns(self) -> tuple[str, str]:
-        return self.each.replace("_", " "), several(self.each)
+        return self.parts.each.replace("_", " "), several(self.parts.each)
 
     def _of_others(self) -> str:
         """Return how many parts raise the alarm by refusals or missing answers alone."""

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.analysis.policy import verdict_by
-from pytest_fairness.model import JSON, Finding, OutcomeKind, Status, deciding_pair
+from pytest_fairness.analysis.policy import conclude_pairs
+from pytest_fairness.model import JSON, Finding, Status
 from pytest_fairness.trials_frame import DISCLAIMS, EMPTY_FIRST, REFUSED_FIRST
 from pytest_fairness.words import count, effect_size, percent
 
@@ -29,7 +29,7 @@ def first_refusals(frame: pd.DataFrame, design: Membership, confidence: float) -
     """Refusals of the plain request, whatever a strategy made of them, with intervals of
     *confidence*; None where that is what the refusals are.
     """
-    from pytest_fairness.statistics.compare import measure
+    from pytest_fairness.statistics.compare import measure_share
 
     if REFUSED_FIRST not in frame.columns:
         return None
@@ -37,14 +37,7 @@ def first_refusals(frame: pd.DataFrame, design: Membership, confidence: float) -
     refused = (frame[REFUSED_FIRST] == True).to_numpy(dtype=bool)  # noqa: E712 - None is neither
     if not bool((refused & ~design.refused).any()):
         return None
-    return measure(
-        design,
-        refused.astype(float),
-        answered,
-        OutcomeKind.REFUSAL,
-        confidence=confidence,
-        by_block=False,
-    )
+    return measure_share(design, refused, answered, confidence)
 
 
 def with_persuasion(
@@ -82,8 +75,9 @@ def _on_outcome(finding: Finding) -> dict[str, JSON]:
     """Return the verdict that the pairs on the outcome of *finding* come to by themselves, and the
     effect that decides it.
     """
-    decider = deciding_pair([pair for pair in finding.pairs if pair.metric == finding.outcome])
-    verdict, reason = verdict_by(decider)
+    verdict, reason, decider = conclude_pairs(
+        pair for pair in finding.pairs if pair.metric == finding.outcome
+    )
     facts: dict[str, JSON] = {"verdict": str(verdict), "reason": None, "effect": None}
     if reason is not None:
         facts["reason"] = str(reason)

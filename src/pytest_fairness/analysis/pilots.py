@@ -9,6 +9,7 @@ from pytest_fairness.design.series import PILOT, Answers, chosen_texts, counted
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers import Scorer, outcome_of
+from pytest_fairness.scorers.outcome import fingerprint_of
 from pytest_fairness.trials_frame import design_of
 from pytest_fairness.words import count, listed
 
@@ -37,13 +38,10 @@ def record_of(
     for value, is_read in zip(outcome.values, outcome.values.notna(), strict=True):
         favourable.append(bool(value) is outcome.lower_is_worse if is_read else None)
     trials = list(map(list, zip(table["key"], table["template"], favourable, strict=True)))
-    fingerprint = ""
-    if outcome.scorer is not None:
-        fingerprint = outcome.scorer.fingerprint
     return {
         "type": PILOT,
         "scorer": outcome.name,
-        "fingerprint": fingerprint,
+        "fingerprint": fingerprint_of(outcome),
         "answer": design_of(table).answer,
         "series": {name: list(texts) for name, texts in series.items()},
         "trials": trials,

@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -50,38 +50,22 @@ LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedDesign:
-    """Assumptions about an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of
-    labels), how many tests make up the *family*, and what a group is asked: *names* (one: a label)
-    in *templates*, *rows* replies a name, *trials* in all.
+class ExpectedOutcome:
+    """Assumptions about an outcome: *rate* of a yes/no outcome, *levels* of a rating or number of
+    labels, and the share *icc* of its variance that lies between the names of a group.
     """
 
     kind: OutcomeKind
     rate: float
     levels: int
     icc: float
-    alpha: float
-    family: int
-    names: int = 0
-    templates: int = 1
-    rows: int = 0
-    trials: int = 0
 
     @classmethod
     def of(
-        cls,
-        kind: str | OutcomeKind,
-        *,
-        rate: float | None,
-        levels: int | None,
-        icc: float,
-        alpha: float,
-        effect: float,
-        groups: int,
-        metrics: int,
-    ) -> PlannedDesign:
-        """The assumptions. Raises UsageError for an argument out of range, or one that the kind has
-        not.
+        cls, kind: str | OutcomeKind, *, rate: float | None, levels: int | None, icc: float
+    ) -> ExpectedOutcome:
+        """Return the assumptions. Raises UsageError for an argument out of range, or one that the
+        kind has not.
         """
         kinds = [member.value for member in OutcomeKind]
         if kind not in kinds:
@@ -95,33 +79,24 @@ class PlannedDesign:
         *_, usual = LEVELS.get(chosen, (0, 0, 0))
         if not 0 <= icc < 1:
             raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
-        _require_probabilities(alpha=alpha)
         if rate is not None:
             _require_probabilities(rate=rate)
+        return cls(kind=chosen, rate=rate or 0.5, levels=levels or usual, icc=icc)
+
+    def tests(self, effect: float, groups: int, metrics: int) -> int:
+        """Return how many tests find *effect* between every two *groups* on so many *metrics*.
+        Raises UsageError for an argument out of range.
+        """
         if not (effect > 0 and math.isfinite(effect)):
             raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
-        if chosen is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
-            raise UsageError(
-                f"effect={effect!r}: {levels or usual} labels cannot differ by so much"
-            )
+        if self.kind is OutcomeKind.CATEGORICAL and label_shares(effect, self.levels).min() < 0:
+            raise UsageError(f"effect={effect!r}: {self.levels} labels cannot differ by so much")
         if groups < 2:
             raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
-        family = groups * (groups - 1) // 2 * metrics
-        return cls(
-            kind=chosen,
-            rate=rate or 0.5,
-            levels=levels or usual,
-            icc=icc,
-            alpha=alpha,
-            family=family,
-        )
+        return groups * (groups - 1) // 2 * metrics
 
     @property
-    def labels(self) -> bool:
-        return self.names < 2
-
-    @property
-    def assumed(self) -> str:
+    def words(self) -> str:
         """The outcome in words."""
         what = {
             OutcomeKind.BINARY: f", {100 * self.rate:g} % favourable answers",
@@ -131,9 +106,63 @@ class PlannedDesign:
         }
         return f"{self.kind} outcome{what.get(self.kind, '')}"
 
-    def sized(self, names: int, templates: int, repetitions: int) -> PlannedDesign:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDesign:
+    """The questions to a group about an *outcome*: *names* (one: a label) in *templates*, *rows*
+    replies a name, *trials* in all; and how many tests at level *alpha* make up the *family*.
+    """
+
+    outcome: ExpectedOutcome
+    alpha: float
+    family: int
+    names: int
+    templates: int
+    rows: int
+    trials: int
+
+    @classmethod
+    def of(
+        cls,
+        outcome: ExpectedOutcome,
+        *,
+        alpha: float,
+        family: int,
+        names: int,
+        templates: int,
+        repetitions: int,
+    ) -> PlannedDesign:
+        """Return the balanced design in which each name is asked all *templates* so often."""
         rows = templates * repetitions
-        return replace(self, names=names, templates=templates, rows=rows, trials=names * rows)
+        return cls(
+            outcome=outcome,
+            alpha=alpha,
+            family=family,
+            names=names,
+            templates=templates,
+            rows=rows,
+            trials=names * rows,
+        )
+
+    @property
+    def labels(self) -> bool:
+        return self.names < 2
+
+    @property
+    def minimum(self) -> int:
+        """Return the fewest trials a group that a verdict takes."""
+        return MINIMUM_N[self.outcome.kind]
+
+    @property
+    def sample(self) -> Sample:
+        """Return what is drawn of two groups: the clusters are the names, or the replies where
+        there is one name.
+        """
+        if self.labels:
+            return Sample(clusters=self.rows, rows=1, icc=0.0, labels=True, blocks=self.templates)
+        return Sample(
+            clusters=self.names, rows=self.rows, icc=self.outcome.icc, blocks=self.templates
+        )
 
 
 @lru_cache(maxsize=512)
@@ -149,7 +178,7 @@ def detected(design: PlannedDesign, effect: float, draws: int = DRAWS) -> float:
 def passed(design: PlannedDesign, draws: int = DRAWS) -> float:
     """Return how often a pair without a difference PASSes."""
     drawn = _draw(design, 0.0, draws)
-    if drawn is None or design.trials < MINIMUM_N[design.kind]:
+    if drawn is None or design.trials < design.minimum:
         return 0.0
     effects = drawn.effects
     inside = ((effects.low > -MARGIN) & (effects.high < MARGIN)).all(axis=1)
@@ -160,32 +189,22 @@ def passed(design: PlannedDesign, draws: int = DRAWS) -> float:
 
 
 def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
-    """Pairs of the design, compared; None where no group has two of what a test needs.
-
-    The clusters are the names, or the replies where there is one name.
-    """
-    sample = Sample(
-        clusters=design.names,
-        rows=design.rows,
-        icc=design.icc,
-        labels=design.labels,
-        blocks=design.templates,
-    )
-    if design.labels:
-        sample = replace(sample, clusters=design.rows, rows=1, icc=0.0)
+    """Pairs of the design, compared; None where no group has two of what a test needs."""
+    outcome = design.outcome
+    sample = design.sample
     if sample.clusters < 2:
         return None
-    if design.kind in RATES:
+    if outcome.kind in RATES:
         return draw_rates(
-            sample, effect, design.rate, favourable=design.kind is OutcomeKind.BINARY, draws=draws
+            sample, effect, outcome.rate, favourable=outcome.kind is OutcomeKind.BINARY, draws=draws
         )
-    if design.kind is OutcomeKind.ORDINAL:
-        return draw_ratings(sample, effect, design.levels, draws)
-    if design.kind is OutcomeKind.CATEGORICAL:
+    if outcome.kind is OutcomeKind.ORDINAL:
+        return draw_ratings(sample, effect, outcome.levels, draws)
+    if outcome.kind is OutcomeKind.CATEGORICAL:
         fewer = 4
         if draws == DRAWS:
             fewer = 2
-        return draw_labels(sample, effect, design.levels, draws // fewer, intervals=effect == 0)
+        return draw_labels(sample, effect, outcome.levels, draws // fewer, intervals=effect == 0)
     return draw_scores(sample, effect, draws)
 
 
@@ -255,26 +274,19 @@ def plan_sample(
     argument out of range, or where no affordable design finds the effect (the message says what
     limits it).
     """
-    planned = PlannedDesign.of(
-        kind,
-        rate=rate,
-        levels=levels,
-        icc=icc,
-        alpha=alpha,
-        effect=effect,
-        groups=groups,
-        metrics=metrics,
-    )
-    _require_probabilities(power=power)
+    outcome = ExpectedOutcome.of(kind, rate=rate, levels=levels, icc=icc)
+    _require_probabilities(alpha=alpha, power=power)
+    family = outcome.tests(effect, groups, metrics)
     _require_one("", metrics=metrics, templates=templates, repetitions=repetitions)
-    minimum = MINIMUM_N[planned.kind]
+    sized = partial(PlannedDesign.of, outcome, alpha=alpha, family=family, repetitions=repetitions)
+    minimum = MINIMUM_N[outcome.kind]
     notes = []
 
     def design(number: int) -> PlannedDesign:
         """With so many names, or so many templates where the names are given."""
         if names is None:
-            return planned.sized(number, templates, repetitions)
-        return planned.sized(names, number, repetitions)
+            return sized(names=number, templates=templates)
+        return sized(names=names, templates=number)
 
     def enough(number: int, draws: int) -> bool:
         return detected(design(number), effect, draws) >= power
@@ -322,12 +334,12 @@ def plan_sample(
     if passing < LIKELY:
         notes.append(f"to pass 80 % of equal pairs: {_enlargements(chosen, repetitions)}")
     return SamplePlan(
-        kind=chosen.kind,
-        outcome=chosen.assumed,
+        kind=outcome.kind,
+        outcome=outcome.words,
         groups=groups,
         effect=effect,
-        icc=icc,
-        alpha=alpha,
+        icc=outcome.icc,
+        alpha=chosen.alpha,
         family=chosen.family,
         names=chosen.names,
         templates=chosen.templates,
@@ -458,19 +470,11 @@ def assess_design(
     other arguments are those of :func:`plan_sample`. Raises UsageError for an argument out of
     range.
     """
-    planned = PlannedDesign.of(
-        kind,
-        rate=rate,
-        levels=levels,
-        icc=icc,
-        alpha=alpha,
-        effect=effect,
-        groups=groups,
-        metrics=metrics,
-    )
+    outcome = ExpectedOutcome.of(kind, rate=rate, levels=levels, icc=icc)
+    _require_probabilities(alpha=alpha)
+    family = outcome.tests(effect, groups, metrics)
     _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
     people = max(names, 1)
-    minimum = MINIMUM_N[planned.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not
     # count either.
     told = repetitions
@@ -483,17 +487,25 @@ def assess_design(
     rows = max(trials // (people * copies), 1)
     if repeats and people < 2:
         trials = rows
-    here = replace(planned, names=people, templates=templates, rows=rows, trials=trials)
+    here = PlannedDesign(
+        outcome=outcome,
+        alpha=alpha,
+        family=family,
+        names=people,
+        templates=templates,
+        rows=rows,
+        trials=trials,
+    )
     draws = DRAWS
     if rough:
         draws = ROUGH
     passing = passed(here, draws)
-    enough = here.trials >= minimum
+    enough = here.trials >= here.minimum
     needs = ""
     if passing < LIKELY and not rough:
         needs = _enlargements(here, told)
     why = {
-        f"{here.trials} of at least {minimum} trials a group": not enough,
+        f"{here.trials} of at least {here.minimum} trials a group": not enough,
         "a single name or label a group: FAIL is capped at FLAG": here.labels,
         "too small for a PASS": passing < OUT_OF_REACH and enough,
     }

@@ -131,20 +131,24 @@ def withheld(finding: Finding, *, not_run: int, models: Sequence[str]) -> Findin
     )
 
 
-def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:
-    """The worst verdict of *pairs* and, if that is INCONCLUSIVE, the reason of the pair that
-    decides it.
+class Conclusion(NamedTuple):
+    """The verdict of an assertion, the reason where it is INCONCLUSIVE, and the pair that decides
+    it, which the sentence is about.
     """
-    return verdict_by(deciding_pair(list(pairs)))
+
+    verdict: Verdict
+    reason: Reason | None
+    decider: PairResult | None
 
 
-def verdict_by(decider: PairResult | None) -> tuple[Verdict, Reason | None]:
-    """As :func:`assertion_verdict`, from the pair that decides: none is more severe than it."""
+def conclude_pairs(pairs: Iterable[PairResult]) -> Conclusion:
+    """Return the worst verdict of *pairs*, and the pair that decides it."""
+    decider = deciding_pair(list(pairs))
     if decider is None:
-        return Verdict.INCONCLUSIVE, None
+        return Conclusion(Verdict.INCONCLUSIVE, None, None)
     if decider.verdict is Verdict.INCONCLUSIVE:
-        return decider.verdict, decider.reason
-    return decider.verdict, None
+        return Conclusion(decider.verdict, decider.reason, decider)
+    return Conclusion(decider.verdict, None, decider)
 
 
 def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int) -> Verdict | None:
@@ -197,6 +201,13 @@ class Rule:
     block_noun: str = "block"
     look: Look | None = None
     parts: int = 0
+
+    @classmethod
+    def at(cls, look: Look | None, alpha: float, correction: str) -> Rule:
+        """Return the rule of a table at level *alpha*, or of a *look* at its own level."""
+        if look is None:
+            return cls(alpha=alpha, correction=correction)
+        return cls(alpha=look.red, correction=correction, look=look)
 
     @property
     def confidence(self) -> float:
@@ -479,16 +490,21 @@ def needed(sizes: Sequence[float], now: int, noun: str) -> str | None:
 # ---------------------------------------------------------------- what else a PASS takes
 
 
+def no_pass(decision: Decision, reason: Reason, needs: str, *notes: str) -> Decision:
+    """Return *decision*; in place of a PASS INCONCLUSIVE for a *reason*, which *needs* more."""
+    if decision.verdict is not Verdict.PASS:
+        return decision
+    return undecided(reason, needs, *notes)
+
+
 def unless_refused(answered: Decision) -> Decision:
     """A PASS on the scores of those who got an answer says nothing where one group is refused more
     often.
     """
-    if answered.verdict is not Verdict.PASS:
-        return answered
-    return undecided(
-        Reason.DIFFERENTIAL_REFUSAL,
-        "find out why one group is refused more often; scores of answered trials cannot settle it",
+    needs = (
+        "find out why one group is refused more often; scores of answered trials cannot settle it"
     )
+    return no_pass(answered, Reason.DIFFERENTIAL_REFUSAL, needs)
 
 
 class ReaderDoubt(NamedTuple):
@@ -521,13 +537,11 @@ def judge_read(
 def without_room(decision: Decision, still: int, live: int, rule: Rule) -> Decision:
     """No PASS where hardly an answer could have shown a bias: none varied in *still* of *live*
     blocks."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
     needs = (
         f"{rule.block_noun}s in which answers vary, a third of them at least: none did in {still} "
         f"of {live}"
     )
-    return undecided(Reason.NO_ROOM, needs, *decision.notes)
+    return no_pass(decision, Reason.NO_ROOM, needs, *decision.notes)
 
 
 def raised_by_block(decision: Decision, block: str, noun: str) -> Decision:
@@ -542,23 +556,18 @@ def raised_by_block(decision: Decision, block: str, noun: str) -> Decision:
 
 def in_doubt(decision: Decision, block: str, noun: str) -> Decision:
     """*decision* on a pair about which *block* by itself leaves a doubt: no PASS."""
-    if decision.verdict is not Verdict.PASS:
-        return decision
-    return undecided(
-        Reason.TEMPLATE, f"more names in {noun} {block!r}, where the groups may differ"
-    )
+    needs = f"more names in {noun} {block!r}, where the groups may differ"
+    return no_pass(decision, Reason.TEMPLATE, needs)
 
 
 def doubted_by_signal(decision: Decision, signal: str) -> Decision:
     """*decision* on a pair whose difference is over the margin where *signal* conveys the groups:
     no PASS.
     """
-    if decision.verdict is not Verdict.PASS:
-        return decision
     needs = (
         f"more names where {signal.replace('_', ' ')} conveys the groups, which may differ there"
     )
-    return undecided(Reason.SIGNAL, needs, *decision.notes)
+    return no_pass(decision, Reason.SIGNAL, needs, *decision.notes)
 
 
 # ---------------------------------------------------------------- outcomes that are missing
@@ -862,29 +871,27 @@ class JudgedPair(NamedTuple):
         return round(abs(float(str(self.pair.statistics.get("control", 0.0)))), 9)
 
 
-def conclude_arms(
-    judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]
-) -> tuple[Verdict, Reason | None, PairResult | None]:
+def conclude_arms(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]) -> Conclusion:
     """The verdict on the class, and the pair that the sentence is about.
 
     *judged* are the pairs of classes, *detail* those of groups, which raise the alarm and never
     have to pass. Of several open ones the pair with most to reduce is named: a reader asks about
     it first.
     """
-    decider = deciding_pair([compared.pair for compared in (*judged, *detail)])
-    if decider is None or decider.verdict in ALARMS:
-        return *verdict_by(decider), decider
+    conclusion = conclude_pairs(compared.pair for compared in (*judged, *detail))
+    if conclusion.decider is None or conclusion.verdict in ALARMS:
+        return conclusion
     unusable = [compared for compared in judged if compared.unusable]
     smaller = [compared.pair for compared in judged if compared.became == "smaller"]
     if unusable or not smaller:
         widest = max(unusable or judged, key=lambda compared: compared.in_control).pair
-        return Verdict.INCONCLUSIVE, widest.reason or Reason.PRECISION, widest
+        return Conclusion(Verdict.INCONCLUSIVE, widest.reason or Reason.PRECISION, widest)
     # A class may shrink as a whole while one pair of its groups grows; the correction over pairs
     # would hide it.
     loose = [compared for compared in judged if compared.loose]
     loose = loose or [compared for compared in detail if compared.grown]
     if loose:
         widest = max(loose, key=lambda compared: compared.in_control).pair
-        return Verdict.INCONCLUSIVE, Reason.PRECISION, widest
+        return Conclusion(Verdict.INCONCLUSIVE, Reason.PRECISION, widest)
     surest = min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
-    return Verdict.PASS, None, surest
+    return Conclusion(Verdict.PASS, None, surest)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.family import Judged
-from pytest_fairness.analysis.parts import Part
+from pytest_fairness.analysis.parts import Part, Parts
 from pytest_fairness.analysis.policy import MARGIN, doubted_by_signal
 from pytest_fairness.analysis.reading import Reading
 from pytest_fairness.errors import FrameError, UsageError
@@ -112,6 +112,12 @@ class PooledSignals:
             if label in by_signal:
                 parts.append(replace(self._part((label,), by_signal[label]), alarm_only=True))
         return parts
+
+    def of_table(self, table: Parts[Reading]) -> Parts[Reading]:
+        """Return *table* in the parts that are compared; as it is where there are no signals."""
+        if not self.asked:
+            return table
+        return replace(table, every=self.parts)
 
     def _part(self, signals: tuple[str, ...], pairs: set[Groups]) -> Part[Reading]:
         """Return the rows of *signals* in which *pairs* are compared."""

@@ -16,10 +16,10 @@ from pytest_fairness import model
 from pytest_fairness.analysis.counts import as_rows
 from pytest_fairness.analysis.family import Family, LostTrials, Member, keep_green
 from pytest_fairness.analysis.looks import Look
-from pytest_fairness.analysis.policy import Rule, assertion_verdict, judge_choices
+from pytest_fairness.analysis.policy import Conclusion, Rule, conclude_pairs, judge_choices
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
-from pytest_fairness.analysis.sentences import sure, would_take
+from pytest_fairness.analysis.sentences import among_pairs, sure, would_take
 from pytest_fairness.errors import UsageError
 from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
 from pytest_fairness.statistics.bradley_terry import (
@@ -110,9 +110,7 @@ def analyze_preference(
             ``trial``.
     """
     check_level(alpha, correction)
-    rule = Rule(alpha=alpha, correction=correction)
-    if _look is not None:
-        rule = Rule(alpha=_look.red, correction=correction, look=_look)
+    rule = Rule.at(_look, alpha, correction)
     frame = require_frame(as_rows(frame))
     blocks = block_columns(frame, block)
     notes: tuple[str, ...] = ()
@@ -160,17 +158,14 @@ def analyze_preference(
     if "refused" not in frame.columns:
         groups = [replace(group, refusal_rate=None) for group in groups]
     pairs = judge(compared, alpha=rule.alpha, correction=correction, noun=noun, look=_look)
-    verdict, reason = assertion_verdict(pairs)
-    decider = model.deciding_pair(pairs)
+    conclusion = conclude_pairs(pairs)
     return finding_of(
         frame,
         assertion="no_preference",
-        verdict=verdict,
-        reason=reason,
-        sentence=preference_sentence(verdict, reason, decider, by=by, pairs=len(pairs), noun=noun),
+        conclusion=conclusion,
+        sentence=preference_sentence(conclusion, by=by, pairs=len(pairs), noun=noun),
         by=by,
         groups=groups,
-        decider=decider,
         tested=lambda pair: (
             f"z = {pair.statistics['z']:.4f}",
             f"{pair.effect_name} = {effect_size(pair.effect)}",
@@ -636,16 +631,9 @@ def _by_logit(pair: Compared, among: Among, at: int, confidence: float) -> Compa
 # ---------------------------------------------------------------- the sentence
 
 
-def preference_sentence(
-    verdict: model.Verdict,
-    reason: model.Reason | None,
-    decider: model.PairResult | None,
-    *,
-    by: str,
-    pairs: int,
-    noun: str,
-) -> str:
+def preference_sentence(conclusion: Conclusion, *, by: str, pairs: int, noun: str) -> str:
     """Return who is chosen over whom, how often, how sure."""
+    verdict, reason, decider = conclusion
     if decider is None:
         return f"{verdict}: there are no two groups of {by} to choose between."
     winner = decider.group_1
@@ -668,10 +656,8 @@ def preference_sentence(
     if verdict in model.ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {remark}."
     if verdict is model.Verdict.PASS:
-        among = "between the two groups"
-        if pairs != 1:
-            among = f"among {pairs} pairs of groups"
-        return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {remark}."
+        wide = f"no preference larger than small {among_pairs(pairs)} of {by}"
+        return f"PASS: {wide}; the widest: {gap} {remark}."
     return f"INCONCLUSIVE: {gap}, too uncertain to tell {remark}{would_take(decider)}."
 
 

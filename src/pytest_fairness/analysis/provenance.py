@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.analysis import persuasion
 from pytest_fairness.analysis.controls import controls_of
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.policy import withheld, worst_spec
+from pytest_fairness.analysis.policy import Conclusion, withheld, worst_spec
 from pytest_fairness.model import (
     NOT_COMPUTED,
     Elicitation,
@@ -21,9 +21,9 @@ from pytest_fairness.model import (
     Status,
 )
 from pytest_fairness.running_test import TestContext, current_test
-from pytest_fairness.statistics.arrays import counted_rows, spelled_alike, texts_of
+from pytest_fairness.statistics.arrays import row_weights, spelled_alike, texts_of
 from pytest_fairness.trials_frame import ELICITED_BY, ONE_MESSAGE
-from pytest_fairness.words import enumerated
+from pytest_fairness.words import enumerated, led
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,9 +133,7 @@ def with_provenance(finding: Finding, frame: pd.DataFrame) -> Finding:
 
 def _of_test(finding: Finding, test: TestContext) -> Finding:
     """Return *finding* as one of the running *test*, which notes that it has analysed it."""
-    by = ""
-    if finding.protected_class:
-        by = f" by {finding.protected_class}"
+    by = led(" by ", finding.protected_class)
     test.analysed.add(f"{finding.outcome or finding.assertion}{by}")
     return replace(
         finding,
@@ -154,10 +152,7 @@ def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
 
 def _rows(frame: pd.DataFrame) -> int:
     """Return how many rows a table has, or a table of counts stands for."""
-    weight = counted_rows(frame)
-    if weight is None:
-        return len(frame)
-    return int(weight.sum())
+    return int(row_weights(frame).sum())
 
 
 def _count(frame: pd.DataFrame, column: str, value: object) -> int:
@@ -165,25 +160,23 @@ def _count(frame: pd.DataFrame, column: str, value: object) -> int:
     if column not in frame.columns:
         return 0
     held = frame[column].notna() & (frame[column].astype(object) == value)
-    weight = counted_rows(frame)
-    if weight is None:
-        return int(held.sum())
-    return int(weight[held.to_numpy(dtype=bool)].sum())
+    return int(row_weights(frame)[held.to_numpy(dtype=bool)].sum())
 
 
 def finding_of(
     frame: pd.DataFrame,
     *,
-    decider: PairResult | None,
+    conclusion: Conclusion,
     pairs: Sequence[PairResult],
     groups: Sequence[GroupResult],
     tested: Callable[[PairResult], tuple[str, str]],
     by: str = "",
     **fields: Any,
 ) -> Finding:
-    """The stamped finding about *frame*. Its p-values are those of *decider*, which the sentence is
-    about and whose test statistic and effect size *tested* gives in words; other *fields* are those
-    of :class:`Finding`."""
+    """The stamped finding about *frame*. Its verdict and p-values are those of the *conclusion*, of
+    whose pair *tested* gives the test statistic and the effect size in words; other *fields* are
+    those of :class:`Finding`."""
+    decider = conclusion.decider
     decided: dict[str, Any] = {"test_statistic": NOT_COMPUTED, "effect_size": NOT_COMPUTED}
     if decider is not None:
         statistic, effect = _in_words(decider, tested)
@@ -201,6 +194,8 @@ def finding_of(
     spelled = [*_alike("groups", [group.group for group in groups]), *_alike("outcomes", texts)]
     of_pairs: dict[str, Any] = {
         **decided,
+        "verdict": conclusion.verdict,
+        "reason": conclusion.reason,
         "protected_class": by,
         "n_per_group": {group.group: group.n for group in groups},
         "group_results": tuple(groups),

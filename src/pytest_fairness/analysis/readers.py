@@ -18,7 +18,7 @@ from pytest_fairness.analysis.choice_columns import CHOICE_READ_BY
 from pytest_fairness.analysis.policy import MARGIN, Decision, ReaderDoubt, Rule, judge_read
 from pytest_fairness.analysis.reading import ScoredRows
 from pytest_fairness.model import JSON, to_json
-from pytest_fairness.statistics.arrays import Bools, Floats
+from pytest_fairness.statistics.arrays import Bools, Floats, column_names
 from pytest_fairness.statistics.clusters import CONFIDENCE
 from pytest_fairness.statistics.compare import RATES, Metric
 from pytest_fairness.statistics.effects import LOGIT_TO_D
@@ -54,7 +54,7 @@ def read_by_group(
     """Return how many replies of each group of *by* were read by what: reader → group → number;
     of all together where the table has no such column.
     """
-    columns = [by] if isinstance(by, str) else list(by or ())
+    columns = column_names(by)
     groups = ["all"] * len(frame)
     if columns and frame.columns.isin(columns).sum() == len(columns):
         values = zip(*(frame[column].tolist() for column in columns), strict=True)
@@ -238,7 +238,7 @@ class Readers:
             metric.pairs,
             self.means,
             rates=metric.kind in RATES,
-            confidence=self.rows.confidence,
+            confidence=self.rows.terms.confidence,
         )
         return replace(metric, pairs=pairs)
 
@@ -302,7 +302,7 @@ class Readers:
             bounds.estimate,
             margin=bounds.margin,
             correlation=_correlation(rate, ASSUMED_QUALITY),
-            confidence=self.rows.confidence,
+            confidence=self.rows.terms.confidence,
             rows=int(self.rows.design.count(self.rows.used)[list(groups)].min()),
             slope=scale.slope(rate),
         )

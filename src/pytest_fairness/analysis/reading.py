@@ -19,12 +19,13 @@ from pytest_fairness.statistics.arrays import (
     Ints,
     Membership,
     Values,
+    column_names,
     read_design,
     read_outcome,
     require_frame,
 )
-from pytest_fairness.statistics.clusters import CONFIDENCE
-from pytest_fairness.statistics.compare import RATES, Metric, impute, measure
+from pytest_fairness.statistics.clusters import USUAL, Terms
+from pytest_fairness.statistics.compare import RATES, Metric, impute, measure, measure_share
 from pytest_fairness.statistics.corrections import METHODS
 from pytest_fairness.statistics.pair_table import PairTable
 
@@ -229,9 +230,7 @@ def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     """*by* as a tuple of columns. Raises UsageError for none, for one named twice, and for what is
     no name.
     """
-    columns = tuple(by)
-    if isinstance(by, str):
-        columns = (by,)
+    columns = column_names(by)
     if not columns or not all(isinstance(column, str) for column in columns):
         raise UsageError(
             f"by={by!r}: give the column of the protected class, or a list of such columns"
@@ -265,34 +264,18 @@ class ScoredRows:
     design: Membership
     used: Bools
     missing: Bools
-    seed: int = 0
-    confidence: float = CONFIDENCE
+    terms: Terms = USUAL
 
     @classmethod
     def of(
-        cls,
-        design: Membership,
-        reading: Reading,
-        by: str = "",
-        seed: int = 0,
-        confidence: float = CONFIDENCE,
+        cls, design: Membership, reading: Reading, by: str = "", terms: Terms = USUAL
     ) -> ScoredRows:
-        unanswered = design.undetermined
-        if reading.values.kind is not OutcomeKind.REFUSAL:
-            unanswered = unanswered | design.refused
-        used = reading.values.present & ~unanswered
-        missing = ~used
-        if reading.values.kind is not OutcomeKind.REFUSAL:
-            missing = ~used & ~design.refused
-        return cls(
-            by=by,
-            reading=reading,
-            design=design,
-            used=used,
-            missing=missing,
-            seed=seed,
-            confidence=confidence,
-        )
+        beside = design.refused
+        if reading.values.kind is OutcomeKind.REFUSAL:
+            beside = np.zeros_like(design.refused)
+        used = reading.values.present & ~(design.undetermined | beside)
+        missing = ~used & ~beside
+        return cls(by=by, reading=reading, design=design, used=used, missing=missing, terms=terms)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -304,17 +287,8 @@ class ScoredRows:
 
     def measure(self, *, by_block: bool = True) -> Metric:
         """The outcome compared between all pairs of groups, *by_block* each block by itself too."""
-        values = self.reading.values
-        return measure(
-            self.design,
-            values.values,
-            self.used,
-            values.kind,
-            categories=len(values.categories),
-            seed=self.seed,
-            confidence=self.confidence,
-            by_block=by_block,
-        )
+        terms = replace(self.terms, by_block=by_block)
+        return measure(self.design, self.reading.values, self.used, terms)
 
     def imputed(
         self, table: PairTable, at: int, first_high: bool, *, at_random: bool = False
@@ -394,14 +368,8 @@ class ScoredRows:
         design = self.design
         if self.reading.values.kind is OutcomeKind.REFUSAL or not bool(np.any(design.refused)):
             return None
-        return measure(
-            design,
-            design.refused.astype(np.float64),
-            ~design.undetermined,
-            OutcomeKind.REFUSAL,
-            confidence=self.confidence,
-            by_block=False,
-        )
+        confidence = self.terms.confidence
+        return measure_share(design, design.refused, ~design.undetermined, confidence)
 
     def unanswered(self, table: PairTable) -> tuple[Ints, Ints]:
         """The trials of both groups of each pair (P × 2) that miss an outcome, and all of them."""

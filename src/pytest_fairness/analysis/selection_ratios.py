@@ -13,11 +13,11 @@ from pytest_fairness.analysis.four_fifths import four_fifths_sentence
 from pytest_fairness.analysis.policy import (
     MAX_UNSCORED,
     Decision,
-    assertion_verdict,
+    conclude_pairs,
     judge_ratio,
     undecided,
 )
-from pytest_fairness.model import PairResult, Reason, Verdict, deciding_pair
+from pytest_fairness.model import PairResult, Reason, Verdict
 from pytest_fairness.statistics.choices import NEITHER, Choices
 from pytest_fairness.statistics.clusters import TwoUnits
 from pytest_fairness.statistics.corrections import correct
@@ -227,13 +227,11 @@ def _concluded(
             needs="choices",
         )
         pairs = [nothing]
-    verdict, reason = assertion_verdict(pairs)
+    conclusion = conclude_pairs(pairs)
     return SelectionRatios(
         reference=reference,
         pairs=tuple(ratios),
-        verdict=verdict,
-        reason=reason,
-        sentence=four_fifths_sentence(
-            verdict, reason, deciding_pair(pairs), by=by, clusters="names"
-        ),
+        verdict=conclusion.verdict,
+        reason=conclusion.reason,
+        sentence=four_fifths_sentence(conclusion, by=by, clusters="names"),
     )

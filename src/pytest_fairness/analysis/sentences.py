@@ -107,6 +107,13 @@ def would_take(pair: PairResult | None, lead: str = "; it would take ") -> str:
     return led(lead, pair.needs)
 
 
+def among_pairs(pairs: int) -> str:
+    """Return what stands for so many *pairs* of groups: ``between the two groups``."""
+    if pairs == 1:
+        return "between the two groups"
+    return f"among {pairs} pairs of groups"
+
+
 def effect_with_interval(
     name: str,
     effect: float,
@@ -272,7 +279,7 @@ class Subject:
         return ""
 
     def _no_difference(self, pair: PairResult) -> str:
-        among = self._among()
+        among = among_pairs(self.pairs)
         same = _note(pair, "saturated: ")
         if same:
             always = f"always {self._always(pair)} ({self._basis(pair)})"
@@ -307,11 +314,6 @@ class Subject:
         ends = f"{points(low, plus=False)} to {points(high, plus=False)}"
         return signed(f"{level} interval of the difference {ends} points")
 
-    def _among(self) -> str:
-        if self.pairs == 1:
-            return "between the two groups"
-        return f"among {self.pairs} pairs of groups"
-
     def _room(self) -> str:
         """In which share of the texts nothing but a large bias could have shown; empty where all
         left room.
@@ -333,7 +335,7 @@ class Subject:
         if about and reason is Reason.N:
             text = f"{self._gap(pair)} ({self._sure(pair)}), which is {about}"
         elif reason is Reason.NO_ROOM:
-            text = f"no difference on {self.outcome} {self._among()}{self._room()}"
+            text = f"no difference on {self.outcome} {among_pairs(self.pairs)}{self._room()}"
         elif reason in _OPEN:
             text = _OPEN[reason].format(
                 outcome=self.outcome,

@@ -37,7 +37,7 @@ from pytest_fairness.statistics.choices import block_columns
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast
-from pytest_fairness.words import enumerated, p_equals, percent, points
+from pytest_fairness.words import enumerated, led, p_equals, percent, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,9 +153,7 @@ class SideChange:
         on = f"on {self.outcome} by {self.by}"
         two = f"{self.group_1} and {self.group_2}"
         if self.change is None:
-            why = ""
-            if self.needs:
-                why = f": it takes {self.needs}"
+            why = led(": it takes ", self.needs)
             return f"INCONCLUSIVE({self.reason}): {two} cannot be compared {on}{why}."
         if self.unit:
             unit = f" {self.unit}"
@@ -197,8 +195,7 @@ class SideChange:
             OPEN: f"INCONCLUSIVE({self.reason}): which of {first} and {second} is fairer {on} is not settled",
         }
         head = heads.get(self.became, f"{self.fairer} is fairer than {other} {on}")
-        if self.needs:
-            sure += f"; it takes {self.needs}"
+        sure += led("; it takes ", self.needs)
         if self.early:
             sure += f"; on {enumerated(self.early)} {EARLY}"
         return f"{head}: {gap}, {sure}."

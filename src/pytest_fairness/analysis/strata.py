@@ -18,7 +18,12 @@ from pytest_fairness.analysis.parts import BINS
 from pytest_fairness.analysis.reading import as_columns, column_of
 from pytest_fairness.errors import FrameError, UsageError, refuse_twice
 from pytest_fairness.model import Finding
-from pytest_fairness.statistics.arrays import DEFAULT_BLOCK, ROWS, counted_rows, require_frame
+from pytest_fairness.statistics.arrays import (
+    DEFAULT_BLOCK,
+    column_names,
+    require_frame,
+    row_weights,
+)
 from pytest_fairness.words import count, listed, percent
 
 if TYPE_CHECKING:
@@ -75,7 +80,7 @@ def analyze_within(
             groups.
         UsageError: an argument is out of range, or *within* names what is compared.
     """
-    columns = as_several(within)
+    columns = column_names(within)
     each = arguments.get("each")
     frame = table_of_strata(table, outcome, by, columns, cluster, block, each)
     given = {**arguments, "cluster": cluster, "block": block, "alpha": alpha / 2}
@@ -102,7 +107,7 @@ def analyze_strata(
     is among the *arguments*. Raises as that does.
     """
     analyze = _analysis_of(analysis)
-    columns = as_several(within)
+    columns = column_names(within)
     classes = as_columns(by)
     each = arguments.get("each")
     table = table_of_strata(frame, outcome, by, columns, cluster, block, each)
@@ -162,15 +167,6 @@ def with_each_other(
     )
 
 
-def as_several(within: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns of *within*."""
-    if within is None:
-        return ()
-    if isinstance(within, str):
-        return (within,)
-    return tuple(within)
-
-
 def table_of_strata(
     table: Any,
     outcome: str | Callable[..., Any],
@@ -220,10 +216,7 @@ def refuse_missing(frame: pd.DataFrame, column: str, noun: str) -> None:
     """Raise FrameError where a row has no stratum, or what its *noun* is."""
     missing = frame[column].isna()
     if missing.any():
-        number = int(missing.sum())
-        weight = counted_rows(frame)
-        if weight is not None:
-            number = int(weight[missing.to_numpy()].sum())
+        number = int(row_weights(frame)[missing.to_numpy()].sum())
         raise FrameError(
             f"column {column!r} is missing in {count(number, 'row')}, which belong to no {noun}: "
             "fill it in, as with 'not known', or leave these rows out and say so"
@@ -268,9 +261,7 @@ def _edges(frame: pd.DataFrame, column: str, bins: int) -> pd.Series[Any]:
     import pandas as pd
 
     values = frame[column].to_numpy(dtype=np.float64)
-    weight = counted_rows(frame)
-    if weight is None:
-        weight = np.ones(values.size)
+    weight = row_weights(frame)
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     # As np.quantile of all rows: between the two whose ranks are next to the share.
@@ -290,9 +281,7 @@ def _share_alone(frame: pd.DataFrame, stratum: str, classes: Sequence[str]) -> f
     """Return the share of rows whose stratum holds one group alone."""
     import pandas as pd
 
-    weight = pd.Series(1.0, index=frame.index)
-    if ROWS in frame.columns:
-        weight = frame[ROWS].astype(float)
+    weight = pd.Series(row_weights(frame), index=frame.index)
     groups = frame.groupby(list(classes), dropna=False, sort=False).ngroup()
     alone = groups.groupby(frame[stratum]).transform("nunique") == 1
     return float(weight[alone].sum() / weight.sum())

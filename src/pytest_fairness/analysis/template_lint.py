@@ -61,18 +61,21 @@ _NOBODY = frozenset(
     )
 )
 _REMOTE = re.compile(
-    r"<(?:img|script|iframe|link|object|embed)\b|!\[[^\]\n]{0,200}\]\(\s{0,9}https?:|url\(\s{0,9}['\"]?https?:",
+    r"<(?:img|script|iframe|link|object|embed)\b|!\[[^\]\n]{0,200}\]\(\s{0,9}https?:"
+    r"|url\(\s{0,9}['\"]?https?:",
     re.IGNORECASE,
 )
 #: Placeholders of people and of other template languages.
 _UNFILLED = re.compile(
-    r"\[(?:[A-Z][A-Z _]{2,30}|(?:candidate|applicant|company|first|last|your) name)\]|<<\w{1,40}>>|<[A-Z][A-Z_ ]{2,30}>"
+    r"\[(?:[A-Z][A-Z _]{2,30}|(?:candidate|applicant|company|first|last|your) name)\]"
+    r"|<<\w{1,40}>>|<[A-Z][A-Z_ ]{2,30}>"
     r"|\$\{\w{1,40}\}|\{\{[^{}\n]{1,60}\}\}|\{%|%\(\w{1,40}\)s",
     re.IGNORECASE,
 )
 _EXPLAINS = re.compile(
-    r"\b(?:you (?:may|can) (?:ask|request|write|contact)|right to|on request|data protection|article 22|explanation of|"
-    r"scores behind|appeal|complain|equal opportunity|questions? about (?:this|the|our) decision)\b",
+    r"\b(?:you (?:may|can) (?:ask|request|write|contact)|right to|on request|data protection"
+    r"|article 22|explanation of|scores behind|appeal|complain|equal opportunity"
+    r"|questions? about (?:this|the|our) decision)\b",
     re.IGNORECASE,
 )
 

@@ -21,7 +21,7 @@ import msgspec
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, to_json
 from pytest_fairness.runs.reader import RunRecords
-from pytest_fairness.scorers.outcome import Outcome
+from pytest_fairness.scorers.outcome import Outcome, fingerprint_of
 from pytest_fairness.trials_frame import DESIGN, CarriedDesign, any_text, columns_named
 
 if TYPE_CHECKING:
@@ -265,9 +265,6 @@ def _facts(outcome: Outcome) -> ScoreFacts:
     kind = None
     if outcome.kind is not None:
         kind = str(outcome.kind)
-    scorer = ""
-    if outcome.scorer is not None:
-        scorer = outcome.scorer.fingerprint
     return ScoreFacts(
         name=outcome.name,
         kind=kind,
@@ -275,7 +272,7 @@ def _facts(outcome: Outcome) -> ScoreFacts:
         lower_is_worse=outcome.lower_is_worse,
         low=outcome.low,
         high=outcome.high,
-        scorer=scorer,
+        scorer=fingerprint_of(outcome),
     )
 
 

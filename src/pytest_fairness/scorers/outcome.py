@@ -200,6 +200,13 @@ class Outcome:
     reader: Mapping[str, JSON] = field(default_factory=dict)
 
 
+def fingerprint_of(outcome: Outcome) -> str:
+    """Return the fingerprint of the scorer of *outcome*; empty of a column of the table."""
+    if outcome.scorer is None:
+        return ""
+    return outcome.scorer.fingerprint
+
+
 def outcome_of(
     frame: pd.DataFrame,
     outcome: str | Callable[[str], Score] | Scorer | Outcome,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,17 @@ class Bins(NamedTuple):
         return Bins(self.mean[which], self.squares[which])
 
 
+Column = TypeVar("Column", Floats, Bools)
+Name = TypeVar("Name")
+
+
+def taken(column: Column | None, places: Bools | Ints) -> Column | None:
+    """Return what *column* holds at *places*; None where there is no such column."""
+    if column is None:
+        return None
+    return column[places]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
     """Group, cluster and block of each row of the frame.
@@ -109,12 +120,6 @@ class Membership:
         """Return the membership of the rows at some *places*, which stand for as many as their
         *weight*.
         """
-        copy = self.copy
-        if copy is not None:
-            copy = copy[places]
-        alike = self.alike
-        if alike is not None:
-            alike = alike[places]
         return replace(
             self,
             group=Coded(self.group.codes[places], self.group.labels),
@@ -122,16 +127,14 @@ class Membership:
             block=self.block[places],
             refused=self.refused[places],
             undetermined=self.undetermined[places],
-            copy=copy,
+            copy=taken(self.copy, places),
             weight=weight,
-            alike=alike,
+            alike=taken(self.alike, places),
         )
 
     def count(self, rows: Bools) -> Ints:
         """Return how many of *rows* each group has."""
-        weight = None
-        if self.weight is not None:
-            weight = self.weight[rows]
+        weight = taken(self.weight, rows)
         counts = sums(self.group.codes[rows], weight, len(self.group.labels))
         return counts.astype(np.intp)
 
@@ -182,6 +185,15 @@ def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any
         mend = did_you_mean(str(column), map(str, frame.columns)) or f"; it has {columns}"
         raise FrameError(f"the frame has no column {column!r} for the {what}{mend}")
     return frame[column]
+
+
+def column_names(columns: str | Sequence[Name] | None) -> tuple[str | Name, ...]:
+    """Return *columns*, of which there may be one, several or none, as several."""
+    if columns is None:
+        return ()
+    if isinstance(columns, str):
+        return (columns,)
+    return tuple(columns)
 
 
 def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
@@ -375,6 +387,16 @@ def read_design(
         copy=_copies(frame, group, clusters, blocks.codes),
         alike=_clusters_alike(frame, clusters),
     )
+
+
+def row_weights(frame: pd.DataFrame) -> Floats:
+    """Return how many rows each row of *frame* stands for: one, unless it is a table of counts.
+    Raises FrameError for what is no count.
+    """
+    weight = counted_rows(frame)
+    if weight is None:
+        return np.ones(len(frame))
+    return weight
 
 
 def counted_rows(frame: pd.DataFrame) -> Floats | None:

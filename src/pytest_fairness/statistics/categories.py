@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc, gammaincc
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
-from pytest_fairness.statistics.clusters import CONFIDENCE
+from pytest_fairness.statistics.clusters import Terms
 from pytest_fairness.statistics.layout import Layout, Pairs
 from pytest_fairness.statistics.pair_table import (
     LEAST_ROWS,
@@ -32,21 +32,15 @@ _CLEARLY_CHANCE = 0.1
 _CAUTION = 10.0
 
 
-def compare_categories(
-    layout: Layout,
-    pairs: Pairs,
-    categories: int,
-    seed: int,
-    *,
-    confidence: float = CONFIDENCE,
-) -> PairTable:
+def compare_categories(layout: Layout, pairs: Pairs, categories: int, terms: Terms) -> PairTable:
     """Compare every pair of groups on an outcome coded 0 … *categories*−1.
 
     ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same
     table where an expected count is under 5. ``p_cluster``: F on chi-square/(deff·(C−1)). The
     effect 2V/√(1−V²) is never negative, V that of the table in which both groups weigh the same;
-    its interval of *confidence* is a percentile bootstrap over clusters. Both are seeded by *seed*.
+    its interval is a percentile bootstrap over clusters. Both are seeded by the *terms*.
     """
+    seed = terms.seed
     i = pairs.first
     j = pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
@@ -62,7 +56,7 @@ def compare_categories(
     alone = np.isnan(comparison.p_cluster)
     v = balanced_v(comparison.tables)
     effect = d_of_v(v)
-    low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed, confidence)
+    low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed, terms.confidence)
     constant, _ = constant_pairs(layout, pairs)
     endless = constant & (comparison.chi2 > 0)
     ends = (effect, np.minimum(low, effect), np.maximum(high, effect))

@@ -20,6 +20,7 @@ from pytest_fairness.statistics.arrays import (
     Floats,
     Ints,
     code,
+    column_names,
     cross,
     finite_numbers,
     first_repeat,
@@ -51,11 +52,9 @@ def _coded_alike(frame: pd.DataFrame, columns: Sequence[str], what: str) -> list
 
 def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
     """The columns of *block*; the default one, ``template``, may be missing."""
-    if block is None or (block == DEFAULT_BLOCK and block not in frame.columns):
+    if block == DEFAULT_BLOCK and block not in frame.columns:
         return ()
-    if isinstance(block, str):
-        return (block,)
-    return tuple(block)
+    return column_names(block)
 
 
 # ---------------------------------------------------------------- one of two
@@ -220,7 +219,7 @@ def _clusters(frame: pd.DataFrame, cluster: str | tuple[str, str] | None) -> tup
         return (
             np.zeros(len(frame), dtype=np.intp),
         )  # labels without names: one unit, whatever it is called
-    names = (cluster,) if isinstance(cluster, str) else cluster
+    names = column_names(cluster)
     for name in names:
         if name not in frame.columns:
             raise FrameError(

@@ -31,6 +31,21 @@ CONFIDENCE = 0.90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The terms on which groups are compared: the *confidence* of the intervals and the *seed* of
+    what is resampled; *by_block* each block by itself too, and the shift of scores, which no
+    verdict on a pair reads.
+    """
+
+    confidence: float = CONFIDENCE
+    seed: int = 0
+    by_block: bool = True
+
+
+USUAL = Terms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TwoUnits:
     """A difference tested with the row as the unit, and with the name: None with one name a group.
     ``z`` is that of rows.

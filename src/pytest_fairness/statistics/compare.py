@@ -7,23 +7,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
 
 from pytest_fairness.model import GroupResult, OutcomeKind
-from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, Membership, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, Values, sums
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import (
-    CONFIDENCE,
+    USUAL,
     NameParts,
+    Terms,
     compared_pairs,
     reach,
     t_quantile,
     two_sided_t,
 )
-from pytest_fairness.statistics.layout import Layout, Pairs
+from pytest_fairness.statistics.layout import Layout, Pairs, Rows
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.scores import compare_rates, compare_scores
@@ -52,78 +52,17 @@ class Metric:
     copies_dropped: bool = False
 
 
-class _Rows(NamedTuple):
-    """The rows that count: one entry each, or one for the *weight* of rows alike."""
-
-    values: Floats
-    group: Ints
-    cluster: Ints
-    block: Ints
-    copy: Bools | None
-    weight: Floats | None = None
-    bins: Bins | None = None
-    alike: Floats | None = None
-
-    def take(self, which: Bools) -> _Rows:
-        """Return the rows where *which* is true."""
-        if bool(which.all()):
-            return self
-        copy = None
-        if self.copy is not None:
-            copy = self.copy[which]
-        weight = None
-        if self.weight is not None:
-            weight = self.weight[which]
-        bins = None
-        if self.bins is not None:
-            bins = self.bins.take(which)
-        alike = None
-        if self.alike is not None:
-            alike = self.alike[which]
-        return _Rows(
-            self.values[which],
-            self.group[which],
-            self.cluster[which],
-            self.block[which],
-            copy,
-            weight,
-            bins,
-            alike,
-        )
-
-    def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
-        return Layout(
-            *self[:4],
-            groups=groups,
-            blocks=blocks,
-            own_rows=own_rows,
-            weight=self.weight,
-            bins=self.bins,
-            alike=self.alike,
-        )
-
-
-def measure(
-    design: Membership,
-    values: Floats,
-    used: Bools,
-    kind: OutcomeKind,
-    *,
-    categories: int = 0,
-    seed: int = 0,
-    confidence: float = CONFIDENCE,
-    by_block: bool = True,
-) -> Metric:
-    """Compare the pairs of groups of the design on *values* (one a row) over the rows that are
-    *used*, with intervals of *confidence*; *by_block* each block by itself too, and the shift of
-    scores, which no verdict on a pair reads.
+def measure(design: Membership, outcome: Values, used: Bools, terms: Terms = USUAL) -> Metric:
+    """Compare the pairs of groups of the design on *outcome* (a value a row) over the rows that are
+    *used*, on these *terms*.
     """
+    kind = outcome.kind
     labels = design.group.labels
     groups = len(labels)
     pairs = compared_pairs(groups, design.compared)
     blocks = design.blocks
-    every = _Rows(
-        values,
+    every = Rows(
+        outcome.values,
         design.group.codes,
         design.cluster,
         design.block,
@@ -132,7 +71,7 @@ def measure(
         design.bins,
         design.alike,
     )
-    rows = every.take(used)
+    rows = every.where(used)
     trials = sums(rows.group, rows.weight, groups).astype(np.intp)
     present = np.flatnonzero(trials)
     table = PairTable(first=pairs.first, second=pairs.second, labels=labels)
@@ -146,7 +85,7 @@ def measure(
     else:
         cluster = rows.cluster
     rows = rows._replace(group=place[rows.group], cluster=cluster)
-    layout = rows.lay_out(present.size, blocks, own_rows=own_rows)
+    layout = Layout(rows, groups=present.size, blocks=blocks, own_rows=own_rows)
     low, high = (
         extreme.reduceat(layout.values, layout.cell_start) for extreme in (np.minimum, np.maximum)
     )
@@ -158,23 +97,16 @@ def measure(
     if compared is not None:
         compared = compared[np.ix_(present, present)]
     inner = compared_pairs(present.size, compared)
-    compare = partial(
-        _compare,
-        pairs=inner,
-        kind=kind,
-        categories=categories,
-        seed=seed,
-        confidence=confidence,
-        by_block=by_block,
-    )
+    categories = len(outcome.categories)
+    compare = partial(_compare, pairs=inner, kind=kind, categories=categories, terms=terms)
     if inner.first.size:
         table = compare(rows, layout, parts=_recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
             single = _without_copies(rows, layout, repeats=repeats)
             dropped = single is not rows
             single = single._replace(cluster=np.arange(single.values.size))
-            by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True))
-            table = _about_labels(table, by_row)
+            of_rows = Layout(single, groups=present.size, blocks=blocks, own_rows=True)
+            table = _about_labels(table, compare(single, of_rows))
         index = np.full((groups, groups), -1, dtype=np.intp)
         index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
         table = table.spread(pairs, index[pairs.first, pairs.second])
@@ -201,45 +133,50 @@ def measure(
     )
 
 
+def measure_share(design: Membership, held: Bools, used: Bools, confidence: float) -> Metric:
+    """Compare the pairs of groups of the design on the share of the *used* rows in which something
+    is *held*, as refusals are compared; no block by itself.
+    """
+    outcome = Values(values=held.astype(np.float64), kind=OutcomeKind.REFUSAL)
+    return measure(design, outcome, used, Terms(confidence=confidence, by_block=False))
+
+
 def _compare(
-    rows: _Rows,
+    rows: Rows,
     layout: Layout,
     *,
     pairs: Pairs,
     kind: OutcomeKind,
     categories: int,
-    seed: int,
-    confidence: float,
-    by_block: bool,
+    terms: Terms,
     parts: NameParts | None = None,
 ) -> PairTable:
     """Compare *pairs* of the groups of *layout*, which lays *rows* out."""
     if kind is OutcomeKind.CATEGORICAL:
-        return compare_categories(layout, pairs, categories, seed, confidence=confidence)
+        return compare_categories(layout, pairs, categories, terms)
     if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
         # Rows stand for themselves and few values occur: equal rows of a group and block are one
         # cell.
         code = np.unique(rows.values, return_inverse=True)[1]
-        layout = rows._replace(cluster=code * layout.blocks + rows.block).lay_out(
-            layout.groups, layout.blocks, own_rows=True
-        )
+        rows = rows._replace(cluster=code * layout.blocks + rows.block)
+        layout = Layout(rows, groups=layout.groups, blocks=layout.blocks, own_rows=True)
     if kind in RATES:
-        return compare_rates(layout, pairs, parts, confidence=confidence, by_block=by_block)
-    return compare_scores(layout, pairs, kind, parts, confidence=confidence, by_block=by_block)
+        return compare_rates(layout, pairs, parts, terms)
+    return compare_scores(layout, pairs, kind, parts, terms)
 
 
-def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:
+def _without_copies(rows: Rows, layout: Layout, *, repeats: bool) -> Rows:
     """*rows*, in which copies of one text (a model at temperature 0) count once: without clusters
     nothing else sees to them. Where the texts are not known, repetitions count once if every cell
     *repeats* its value exactly.
     """
     if rows.copy is not None:
-        return rows.take(~rows.copy)
+        return rows.where(~rows.copy)
     if not repeats:
         return rows
     cell_cluster = layout.cluster_label[layout.cell_cluster]
     cell_values = layout.values[layout.cell_start] + layout.reference
-    return _Rows(cell_values, layout.cell_group, cell_cluster, layout.cell_block, None)
+    return Rows(cell_values, layout.cell_group, cell_cluster, layout.cell_block, None)
 
 
 _OF_CLUSTERS = (
@@ -444,32 +381,20 @@ def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Float
     return value, low, high, np.where(n >= 2, np.sqrt(variance), np.nan)
 
 
-def worst_rank(
-    values: Floats,
-    kind: OutcomeKind,
-    *,
-    scored: Bools,
-    refused: Bools,
-    lower_is_worse: bool,
-    categories: int = 0,
-) -> tuple[Floats, OutcomeKind, int]:
-    """*values* with every refused row worse than the worst *scored* one, how to compare them, and
-    the categories.
+def worst_rank(outcome: Values, *, scored: Bools, refused: Bools, lower_is_worse: bool) -> Values:
+    """*outcome* with every refused row worse than the worst *scored* one.
 
     A score becomes ordinal, for only the rank of a refusal means anything (Lachin 1999); a yes/no
-    outcome gets its harmful value; a label gets a category of its own, numbered *categories*.
+    outcome gets its harmful value; a label gets a category of its own, the last.
     """
-    filled = values.copy()
-    if kind is OutcomeKind.CATEGORICAL:
-        filled[refused] = categories
-        return filled, kind, categories + 1
-    if kind is OutcomeKind.BINARY:
-        if lower_is_worse:
-            filled[refused] = 0.0
-        else:
-            filled[refused] = 1.0
-        return filled, kind, categories
-    scores = values[scored]
+    filled = outcome.values.copy()
+    if outcome.kind is OutcomeKind.CATEGORICAL:
+        filled[refused] = len(outcome.categories)
+        return replace(outcome, values=filled, categories=(*outcome.categories, "refused"))
+    if outcome.kind is OutcomeKind.BINARY:
+        filled[refused] = float(not lower_is_worse)
+        return replace(outcome, values=filled)
+    scores = outcome.values[scored]
     low = 0.0
     high = 0.0
     if scores.size:
@@ -480,7 +405,7 @@ def worst_rank(
         filled[refused] = low - step
     else:
         filled[refused] = high + step
-    return filled, OutcomeKind.ORDINAL, categories
+    return replace(outcome, values=filled, kind=OutcomeKind.ORDINAL)
 
 
 def impute(

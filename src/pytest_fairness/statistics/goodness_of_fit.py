@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
@@ -16,22 +17,28 @@ from pytest_fairness.statistics.proportions import FEW, wilson
 SAMPLES = 20_000
 
 
+class GroupFit(NamedTuple):
+    """The standardised *residual* of a group; the *ratio* of its share to the declared one, with
+    the interval from *low* to *high*, all groups together at 95 % (Wilson, Bonferroni).
+    """
+
+    residual: float
+    ratio: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoodnessOfFit:
     """``w``: Cohen's effect size, √(χ²/n) (Cohen 1988, section 7.2.1; .1 small, .3 medium, .5
-    large). Of each group, in the order given: ``residuals``, standardised; ``ratios``, its share
-    divided by the declared one, with the interval from ``low`` to ``high``, all groups together at
-    95 % (Wilson, Bonferroni).
+    large). ``groups``: each group, in the order given.
     """
 
     statistic: float
     df: int
     p_value: float
     w: float
-    residuals: tuple[float, ...]
-    ratios: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    groups: tuple[GroupFit, ...]
 
 
 def goodness_of_fit(
@@ -53,8 +60,11 @@ def goodness_of_fit(
         p = float((as_far.sum() + 1) / (SAMPLES + 1))
     low, high = wilson(observed, np.full_like(observed, n), float(ndtri(1 - 0.025 / len(counts))))
     residuals = (observed - expected) / np.sqrt(expected * (1 - declared))
+    figures = (residuals, observed / expected, low / declared, high / declared)
     return GoodnessOfFit(
-        statistic=statistic, df=len(counts) - 1, p_value=p, w=float(np.sqrt(statistic / n)),
-        residuals=tuple(residuals.tolist()), ratios=tuple((observed / expected).tolist()),
-        low=tuple((low / declared).tolist()), high=tuple((high / declared).tolist()),
-    )  # fmt: skip
+        statistic=statistic,
+        df=len(counts) - 1,
+        p_value=p,
+        w=float(np.sqrt(statistic / n)),
+        groups=tuple(GroupFit(*group) for group in np.stack(figures, axis=1).tolist()),
+    )

@@ -8,7 +8,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, sums
+from pytest_fairness.statistics.arrays import Bins, Bools, Floats, Ints, sums, taken
+
+
+class Rows(NamedTuple):
+    """The rows of a comparison: one entry each, or one for the *weight* of rows alike. *copy* says
+    which repeat the text of another, *bins* what is known of numbers that stand in bins, *alike*
+    how many clusters that of a row stands for.
+    """
+
+    values: Floats
+    group: Ints
+    cluster: Ints
+    block: Ints
+    copy: Bools | None
+    weight: Floats | None = None
+    bins: Bins | None = None
+    alike: Floats | None = None
+
+    def where(self, which: Bools) -> Rows:
+        """Return the rows where *which* is true."""
+        if bool(which.all()):
+            return self
+        return self.take(which)
+
+    def take(self, places: Bools | Ints) -> Rows:
+        """Return the rows at *places*."""
+        bins = self.bins
+        if bins is not None:
+            bins = bins.take(places)
+        return Rows(
+            self.values[places],
+            self.group[places],
+            self.cluster[places],
+            self.block[places],
+            taken(self.copy, places),
+            taken(self.weight, places),
+            bins,
+            taken(self.alike, places),
+        )
 
 
 class Layout:
@@ -27,38 +65,19 @@ class Layout:
     clusters of a table that counts those *alike* together.
     """
 
-    def __init__(
-        self,
-        values: Floats,
-        group: Ints,
-        cluster: Ints,
-        block: Ints,
-        *,
-        groups: int,
-        blocks: int,
-        own_rows: bool,
-        weight: Floats | None = None,
-        bins: Bins | None = None,
-        alike: Floats | None = None,
-    ) -> None:
-        """*group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
-        span = int(cluster.max()) + 1
-        key = (group * span + cluster) * blocks + block
+    def __init__(self, rows: Rows, *, groups: int, blocks: int, own_rows: bool) -> None:
+        """The groups of *rows* are codes 0 … groups−1, all of which occur; the values have no NaN,
+        length n ≥ 1.
+        """
+        span = int(rows.cluster.max()) + 1
+        key = (rows.group * span + rows.cluster) * blocks + rows.block
         if np.any(key[1:] < key[:-1]):
             order = np.argsort(
                 key
             )  # the order of a cell's repetitions is left open: it does not matter
             key = key[order]
-            group = group[order]
-            cluster = cluster[order]
-            block = block[order]
-            values = values[order]
-            if weight is not None:
-                weight = weight[order]
-            if bins is not None:
-                bins = bins.take(order)
-            if alike is not None:
-                alike = alike[order]
+            rows = rows.take(order)
+        values, group, cluster, block, _, weight, bins, alike = rows
         self.weight = weight
         self.bins = bins
         self.groups = groups

@@ -15,6 +15,7 @@ from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.statistics.arrays import (
     Floats,
+    column_names,
     finite_numbers,
     flags,
     refuse,
@@ -194,11 +195,9 @@ def _unit_column(frame: pd.DataFrame) -> str:
 
 def _block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> list[str]:
     """Return the columns of the blocks; ``template`` where none is given and the frame has it."""
-    if isinstance(block, str):
-        return [block]
     if block is None and "template" in frame.columns:
         return ["template"]
-    return list(block or [])
+    return list(column_names(block))
 
 
 def _refuse_repeated(frame: pd.DataFrame, table: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -28,11 +28,18 @@ _SMOOTHING = 0.5
 _TIE = 1e-9
 
 
+class GuessedLabel(NamedTuple):
+    """The accuracy in one group, of so many *names*; NaN of none."""
+
+    accuracy: float
+    names: int
+
+
 @dataclass(frozen=True, slots=True)
 class Guessed:
     """``accuracy`` over *names* (each weighing the same) with its 95 % interval; ``chance`` is the
-    mean over the permutations, ``p`` how rarely one of them does as well. ``by_label`` is the
-    accuracy in each group, of ``sizes`` names.
+    mean over the permutations, ``p`` how rarely one of them does as well. ``labels`` are the
+    groups.
     """
 
     accuracy: float
@@ -41,8 +48,7 @@ class Guessed:
     chance: float
     p: float
     names: int
-    by_label: tuple[float, ...]
-    sizes: tuple[int, ...]
+    labels: tuple[GuessedLabel, ...]
 
 
 class _Units(NamedTuple):
@@ -100,14 +106,13 @@ def _guessed(
     low, high = test.interval(0.95)
     if test.error == 0:
         low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
-    by_label = []
-    sizes = []
+    labels = []
     for label in range(units.labels):
         of_label = credit[units.label == label]
-        sizes.append(of_label.size)
-        by_label.append(math.nan)
+        of_names = math.nan
         if of_label.size:
-            by_label[-1] = float(of_label.mean())
+            of_names = float(of_label.mean())
+        labels.append(GuessedLabel(of_names, of_label.size))
     return Guessed(
         accuracy=accuracy,
         low=max(0.0, low),
@@ -115,8 +120,7 @@ def _guessed(
         chance=chance,
         p=(1 + sum(other >= accuracy - _TIE for other in others)) / (1 + len(others)),
         names=int(np.unique(units.name).size),
-        by_label=tuple(by_label),
-        sizes=tuple(sizes),
+        labels=tuple(labels),
     )
 
 

@@ -13,11 +13,11 @@ from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 from pytest_fairness.statistics.categories import chi_square
 from pytest_fairness.statistics.clusters import (
-    CONFIDENCE,
     TINY,
     Contrast,
     NameParts,
     Removals,
+    Terms,
     contrast,
     ratio,
     reach,
@@ -36,7 +36,7 @@ from pytest_fairness.statistics.effects import (
     rank_effect,
     standardise,
 )
-from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, pair_cells
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, Rows, pair_cells
 from pytest_fairness.statistics.pair_table import (
     Comparison,
     PairTable,
@@ -68,17 +68,16 @@ def compare_scores(
     layout: Layout,
     pairs: Pairs,
     kind: OutcomeKind,
-    parts: NameParts | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-    by_block: bool = True,
+    parts: NameParts | None,
+    terms: Terms,
 ) -> PairTable:
     """Compare every pair of groups on a numeric, narrative or ordinal outcome: van Elteren and t on
     cluster means of aligned ranks.
 
     The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio
-    alone. Intervals are of *confidence*. *by_block*: each block by itself too, and the shift.
+    alone.
     """
+    confidence = terms.confidence
     cells = pair_cells(layout, pairs)
     order = np.argsort(
         layout.values
@@ -132,7 +131,7 @@ def compare_scores(
     literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
     strata = None
     shift = {}
-    if by_block:
+    if terms.by_block:
         strata = each_block(cells, lambda inner, kept: compare(inner, kept)[0], confidence)
         shift = _shift(layout, pairs, order)
     row_test = "Wilcoxon rank-sum (van Elteren, one block)"
@@ -249,15 +248,18 @@ def _against_itself(cells: PairCells) -> Floats | None:
     held = np.diff(layout.cell_start, append=layout.values.size)
     label = np.repeat(layout.cluster_label[layout.cell_cluster], held)
     both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
-    shape = {"groups": layout.groups, "blocks": both.size}
     inner = Layout(
-        layout.values,
-        layout.row_group,
-        label,
-        block.astype(np.intp),
-        **shape,
+        Rows(
+            layout.values,
+            layout.row_group,
+            label,
+            block.astype(np.intp),
+            copy=None,
+            weight=layout.weight,
+        ),
+        groups=layout.groups,
+        blocks=both.size,
         own_rows=False,
-        weight=layout.weight,
     )
     # The cells of both layouts are the same, in the same order: group, cluster, block.
     return rank_sums(inner, np.argsort(inner.values), blocked=True).below[cells.partner, cells.cell]
@@ -325,17 +327,10 @@ def _plain_scores(
 # ---------------------------------------------------------------- yes or no
 
 
-def compare_rates(
-    layout: Layout,
-    pairs: Pairs,
-    parts: NameParts | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-    by_block: bool = True,
-) -> PairTable:
+def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None, terms: Terms) -> PairTable:
     """Compare every pair of groups on a yes/no outcome (values 0 and 1): Cochran–Mantel–Haenszel, t
-    on cluster means of y − ȳ, and the odds ratio. The interval of its d is of *confidence*.
-    *by_block*: each block by itself too."""
+    on cluster means of y − ȳ, and the odds ratio."""
+    confidence = terms.confidence
     cells = pair_cells(layout, pairs)
     yes_by_cell = layout.by_cell(layout.values) + layout.cell_size * layout.reference
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
@@ -376,7 +371,7 @@ def compare_rates(
     with np.errstate(over="ignore"):
         odds, odds_low, odds_high = np.exp(log_odds + np.stack([0 * df, -log_reach, log_reach]))
     strata = None
-    if by_block:
+    if terms.by_block:
         strata = each_block(cells, lambda inner, _: compare(inner)[0], confidence)
     row_test = "Mantel-Haenszel chi-square"
     if layout.blocks > 1:

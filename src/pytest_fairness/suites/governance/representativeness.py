@@ -25,7 +25,7 @@ from pytest_fairness import (
 from pytest_fairness.analysis.checks import checked, judge_counts, judge_representation, unchecked
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.model import JSON
-from pytest_fairness.statistics.goodness_of_fit import GoodnessOfFit, goodness_of_fit
+from pytest_fairness.statistics.goodness_of_fit import GroupFit, goodness_of_fit
 from pytest_fairness.suites.authoring import Text, did_you_mean, project_folder
 from pytest_fairness.words import listed, percent
 
@@ -169,24 +169,24 @@ def representative(
     fit = goodness_of_fit(
         [counts.get(group, 0) for group in groups], [declared[group] for group in groups]
     )
+    fits = dict(zip(groups, fit.groups, strict=True))
     verdict, reason = judge_representation(fit, margin)
     if verdict is Verdict.PASS:
         words = (
             f"every group of {by} has at least {percent(margin)} of its declared share of {what}"
         )
     elif verdict is Verdict.INCONCLUSIVE:
-        least = groups[fit.low.index(min(fit.low))]
+        least = min(groups, key=lambda group: fits[group].low)
         words = (
             f"{n:,} of {what} are too few to tell whether {least} has {percent(margin)} of its "
             f"declared share of {by}"
         )
     else:
-        place = fit.ratios.index(min(fit.ratios))
-        worst = groups[place]
+        worst = min(groups, key=lambda group: fits[group].ratio)
         words = (
             f"{worst} is {percent(counts.get(worst, 0) / n)} of {n:,} in {what}, and "
             f"{percent(declared[worst])} of the declared population, "
-            f"{percent(fit.ratios[place])} of its share (at most {percent(fit.high[place])})"
+            f"{percent(fits[worst].ratio)} of its share (at most {percent(fits[worst].high)})"
         )
     return _finding(
         "representative",
@@ -197,33 +197,33 @@ def representative(
         kind=OutcomeKind.CATEGORICAL,
         reason=reason,
         n_per_group={group: counts.get(group, 0) for group in groups},
-        group_results=_group_results(counts, declared, fit),
+        group_results=_group_results(counts, declared, fits),
         test_statistic=f"chi-square = {fit.statistic:.2f}, df = {fit.df}",
         effect_size=f"Cohen's w = {fit.w:.3f}",
         p_value=fit.p_value,
         corrected_p_value=fit.p_value,
         details={
             "declared": dict(declared),
-            "standardised_residuals": dict(zip(groups, fit.residuals, strict=True)),
+            "standardised_residuals": {group: fits[group].residual for group in groups},
         },
     )
 
 
 def _group_results(
-    counts: Mapping[str, int], declared: Mapping[str, float], fit: GoodnessOfFit
+    counts: Mapping[str, int], declared: Mapping[str, float], fits: Mapping[str, GroupFit]
 ) -> tuple[GroupResult, ...]:
-    """The share of each group, with the interval that *fit* has of it."""
+    """The share of each group, with the interval that *fits* has of it."""
     n = sum(counts.values())
     results = []
-    for (group, share), low, high in zip(declared.items(), fit.low, fit.high, strict=True):
+    for group, share in declared.items():
         results.append(
             GroupResult(
                 group=group,
                 n=n,
                 clusters=n,
                 value=counts.get(group, 0) / n,
-                low=low * share,
-                high=min(1.0, high * share),
+                low=fits[group].low * share,
+                high=min(1.0, fits[group].high * share),
             )
         )
     return tuple(results)

@@ -22,10 +22,9 @@ from pytest_fairness.analysis.choice_effects import (
     group_shares,
     order_effect,
 )
-from pytest_fairness.analysis.policy import assertion_verdict
+from pytest_fairness.analysis.policy import conclude_pairs
 from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
 from pytest_fairness.analysis.selection_ratios import selection_ratios
-from pytest_fairness.model import deciding_pair
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths, bradley_terry
@@ -238,10 +237,8 @@ def _preference(between: _ChoicesBy) -> GroupPreference:
     choices = between.choices
     compared = compare_all(choices)
     pairs = judge(compared, alpha=ALPHA, correction=CORRECTION, noun="names")
-    verdict, reason = assertion_verdict(pairs)
-    sentence = preference_sentence(
-        verdict, reason, deciding_pair(pairs), by=between.by, pairs=len(pairs), noun="names"
-    )
+    conclusion = conclude_pairs(pairs)
+    sentence = preference_sentence(conclusion, by=between.by, pairs=len(pairs), noun="names")
     return GroupPreference(
         by=between.by,
         rates=group_shares(choices, between.units),
@@ -249,8 +246,8 @@ def _preference(between: _ChoicesBy) -> GroupPreference:
             _pair(comparison, pair, between)
             for comparison, pair in zip(compared, pairs, strict=True)
         ),
-        verdict=verdict,
-        reason=reason,
+        verdict=conclusion.verdict,
+        reason=conclusion.reason,
         sentence=sentence,
     )
 

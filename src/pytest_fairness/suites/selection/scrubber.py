@@ -386,8 +386,8 @@ def _guessed_share(
         chance=guessed.chance,
         p_value=guessed.p,
         per_group=tuple(
-            GroupShare(group=kind, share=_right(rate, size))
-            for kind, rate, size in zip(kinds, guessed.by_label, guessed.sizes, strict=True)
+            GroupShare(group=kind, share=_right(*of_kind))
+            for kind, of_kind in zip(kinds, guessed.labels, strict=True)
         ),
         unread=unread,
     )
