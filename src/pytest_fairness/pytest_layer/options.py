@@ -129,6 +129,7 @@ class Option(NamedTuple):
         return typed, in_file
 
 
+#: The name on the command line is that of the field: ``shard`` is ``--fairness-shard``.
 OPTIONS = (
     Option(
         "endpoint",
