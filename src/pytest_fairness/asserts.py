@@ -687,10 +687,8 @@ def _looked(
             break
         looking.take(look, finding, trials_in(basis.frame))
         place = len(assertion.before)
-        following = ""
-        if not looking.ended:
-            following = f"{looking.next_look().names} {plan.unit}"
-        test.log_look(look_record(look, finding, basis.frame, place=place, following=following))
+        record = look_record(look, finding, basis.frame, place=place, following=looking.following)
+        test.log_look(record)
         bases.append(basis)
     _log_other_tables(looking, bases, fewer, assertion, test)
     finding = looking.conclusion(stopped, cost_of(basis.frame))

@@ -23,7 +23,8 @@ from pytest_fairness import (
     assert_no_disparity,
     counts_of,
 )
-from pytest_fairness.analysis import disparity, four_fifths
+from pytest_fairness.analysis import counts as counting
+from pytest_fairness.analysis import disparity
 from pytest_fairness.cli import main
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import ROWS
@@ -152,7 +153,7 @@ def test_missing_outcomes_are_judged_by_counts(
         engine.register("decided", pl.from_pandas(rows).to_arrow())
         tables |= {"polars": pl.from_pandas(rows), "DuckDB": engine.sql("SELECT * FROM decided")}
     monkeypatch.setattr(disparity, "by_rows", None)
-    monkeypatch.setattr(four_fifths, "by_rows", None)
+    monkeypatch.setattr(counting, "by_rows", None)
     for cluster, block in designs:
         given = {"outcome": "hired", "by": "race", "cluster": cluster, "block": block}
         expected = analyze(rows, **given)
@@ -237,6 +238,7 @@ def test_ratings_and_numbers_are_judged_by_counts(
     refused = chance.random(size) < 0.02 + 0.1 * is_b
     rows[score] = np.where((chance.random(size) < lost) | refused, np.nan, values)
     monkeypatch.setattr(disparity, "by_rows", None)
+    monkeypatch.setattr(counting, "by_rows", None)
     frames = []
     if lost < 0.05:
         frames.append(rows.assign(refused=refused))

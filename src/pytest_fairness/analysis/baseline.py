@@ -30,7 +30,12 @@ from pytest_fairness.scorers.letter import (
 )
 from pytest_fairness.scorers.lexicon import CATEGORIES
 from pytest_fairness.statistics.clusters import MeanTest, one_sample_t
-from pytest_fairness.statistics.persona_scores import ScoreSummary, summarise_scores, wider_scale
+from pytest_fairness.statistics.persona_scores import (
+    ScoreSummary,
+    scale_of,
+    summarise_scores,
+    wider_scale,
+)
 from pytest_fairness.statistics.score_gate import (
     OVERALL,
     PASSES,
@@ -497,7 +502,7 @@ def _scale(summary: ScoreSummary) -> str:
     if summary.scale or not summary.personas:
         return summary.scale
     means = np.array([score.mean for score in summary.personas.values()])
-    if means.min() >= 0 and 10 < means.max() <= 100:
+    if scale_of(means) == "percent":
         return "percent"
     return ""
 

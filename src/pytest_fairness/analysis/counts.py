@@ -254,11 +254,14 @@ def has_engine() -> bool:
     return bool(find_spec("duckdb") and find_spec("narwhals"))
 
 
-def needs_rows(frame: pd.DataFrame, outcome: Any) -> bool:
-    """Return whether a table of counts has no column of *outcome*: a function reads rows."""
-    if counted_rows(frame) is None:
-        return False
-    return not isinstance(outcome, Outcome) and outcome not in frame.columns
+def readable(frame: pd.DataFrame, outcome: Any, labels: str | None) -> tuple[pd.DataFrame, Any]:
+    """Return *frame* and the outcome on it: a table of counts as the rows that it stands for where
+    it has no column of *outcome*, for a function reads rows, or a person's *labels* are of rows.
+    """
+    is_read = not isinstance(outcome, Outcome) and outcome not in frame.columns
+    if labels is not None or (is_read and counted_rows(frame) is not None):
+        return by_rows(frame, outcome)
+    return frame, outcome
 
 
 def by_rows(frame: pd.DataFrame, outcome: Any) -> tuple[pd.DataFrame, Any]:

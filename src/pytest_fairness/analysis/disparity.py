@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness import model
-from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
+from pytest_fairness.analysis.counts import by_rows, countable, readable
 from pytest_fairness.analysis.false_alarms import ALPHA, TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
     Family,
@@ -317,8 +317,7 @@ def _read_table(
     frame: pd.DataFrame, outcome: Any, labels: str | None, **given: Any
 ) -> tuple[pd.DataFrame, Reading]:
     """Return the table that is judged and its outcome: of labels that are counted, its rows."""
-    if labels is not None or needs_rows(frame, outcome):
-        frame, outcome = by_rows(frame, outcome)
+    frame, outcome = readable(frame, outcome, labels)
     reading = read(frame, outcome, labels=labels, **given)
     if ROWS not in frame.columns or reading.values.kind is not model.OutcomeKind.CATEGORICAL:
         return frame, reading

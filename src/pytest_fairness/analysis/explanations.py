@@ -122,36 +122,49 @@ def _sections(finding: Finding) -> list[str]:
     if finding.assertion not in _SECTIONS:
         return []
     sections = list(_SECTIONS[finding.assertion](finding))
-    looks: Any = finding.details.get("looks")
-    if looks and len(looks["planned"]) > 1:
-        sections.append("shared.looks")
-    if "sensitivity" in finding.details:
-        sections.append("shared.sensitivity")
-    return sections
+    looks: Any = finding.details.get("looks") or {"planned": ()}
+    return [
+        *sections,
+        *_holding(
+            {
+                "shared.looks": len(looks["planned"]) > 1,
+                "shared.sensitivity": "sensitivity" in finding.details,
+            }
+        ),
+    ]
+
+
+def _holding(sections: Mapping[str, bool]) -> Iterator[str]:
+    """Yield those of *sections* that hold of a finding."""
+    for section, holds in sections.items():
+        if holds:
+            yield section
 
 
 def _no_disparity(finding: Finding) -> Iterator[str]:
     kind = finding.kind
     pairs = finding.pairs
     metrics = {pair.metric for pair in pairs}
+    notes = chain.from_iterable(pair.notes for pair in pairs)
     if kind is not None:
         yield f"kind.{_SAME.get(kind, kind)}"
-    if kind is not OutcomeKind.CATEGORICAL:
-        yield "shared.jackknife"
-    if REFUSAL in metrics and finding.outcome != REFUSAL:
-        yield "shared.refusals"
-    if NO_ANSWER in metrics:
-        yield "shared.no_answer"
-    yield _unit(finding)
-    if any("effective_name_parts" in pair.statistics for pair in pairs):
-        yield "shared.parts"
+    yield from _holding(
+        {
+            "shared.jackknife": kind is not OutcomeKind.CATEGORICAL,
+            "shared.refusals": REFUSAL in metrics and finding.outcome != REFUSAL,
+            "shared.no_answer": NO_ANSWER in metrics,
+            _unit(finding): True,
+            "shared.parts": any("effective_name_parts" in pair.statistics for pair in pairs),
+        }
+    )
     yield from _correction(finding)
-    yield "shared.d_rule"
-    notes = chain.from_iterable(pair.notes for pair in pairs)
-    if any("less than 5 points" in note for note in notes):
-        yield "shared.near"
-    if "by_block" in finding.details:
-        yield "shared.blocks"
+    yield from _holding(
+        {
+            "shared.d_rule": True,
+            "shared.near": any("less than 5 points" in note for note in notes),
+            "shared.blocks": "by_block" in finding.details,
+        }
+    )
 
 
 def _four_fifths(finding: Finding) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pytest_fairness import model
-from pytest_fairness.analysis.counts import by_rows, countable, needs_rows
+from pytest_fairness.analysis.counts import countable, readable
 from pytest_fairness.analysis.family import Family, LostTrials, Member, missing_answers, p_lost
 from pytest_fairness.analysis.favourable import Decisions, read_decisions
 from pytest_fairness.analysis.looks import LEAST_RATIO, Look
@@ -147,8 +147,7 @@ def analyze_four_fifths(
     frame = countable(
         frame, outcome, columns, cluster, block, within=(each,), labels=labels, alike=True
     )
-    if labels is not None or needs_rows(frame, outcome):
-        frame, outcome = by_rows(frame, outcome)
+    frame, outcome = readable(frame, outcome, labels)
     with naming_rows(source, outcome):
         decisions = read_decisions(require_frame(frame), outcome, favourable, scorers, labels)
     declared = reference

@@ -224,6 +224,13 @@ class Looking:
         """Return the look to make."""
         return self.plan.look(len(self.made) + 1, self._settled)
 
+    @property
+    def following(self) -> str:
+        """Return how large the next look is: ``40 names``; empty where nothing more is asked."""
+        if self.ended:
+            return ""
+        return f"{self.next_look().names} {self.plan.unit}"
+
     def take(self, look: Look, finding: Finding, trials: int | None = None) -> None:
         """Take what *look* came to on so many *trials*: it ends the looks, or settles some of the
         pairs.

@@ -401,11 +401,12 @@ def _statistics(pair: Compared) -> dict[str, model.JSON]:
 
 def _groups(read: Choices | Slates) -> list[model.GroupResult]:
     """Each group's share of wins among the decided trials that it stood in, with its 95 % interval."""
+    stood: Callable[[int], _Stood]
     if isinstance(read, Choices):
-        trials = [_trials_of(read, group) for group in range(len(read.labels))]
+        stood = partial(_trials_of, read)
     else:
-        trials = [_slates_of(read, group) for group in range(len(read.labels))]
-    return [stood.result(label) for label, stood in zip(read.labels, trials, strict=True)]
+        stood = partial(_slates_of, read)
+    return [stood(group).result(label) for group, label in enumerate(read.labels)]
 
 
 class _Stood(NamedTuple):

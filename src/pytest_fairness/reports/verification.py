@@ -659,10 +659,9 @@ def _analysed(
         rows = _table_at(look, judgement, run, rows_at(look, frame, looking.fewer))
         at_look = judged(rows, _look=look)
         looking.take(look, at_look, trials_in(rows))
-        following = ""
-        if not looking.ended:
-            following = f"{looking.next_look().names} {plan.unit}"
-        record = look_record(look, at_look, rows, place=judgement.place, following=following)
+        record = look_record(
+            look, at_look, rows, place=judgement.place, following=looking.following
+        )
         _check_record(record, judgement, run)
     if not looking.made or not (looking.ended or written.get("stopped")):
         raise StoreError("it says of no look that decided it")

@@ -521,9 +521,9 @@ def turning_rows(
     below = (kept[1].size - np.searchsorted(np.sort(kept[1]), kept[0], side="right")).sum()
     wanted = float(np.sign(float(above) - float(below)))
     out: list[int] = []
-    for _ in range(most):
-        if np.sign(kept[0].mean() - kept[1].mean()) == wanted:
-            return out
+    while np.sign(kept[0].mean() - kept[1].mean()) != wanted:
+        if len(out) == most:
+            return []
         # What each row adds to the difference against the wanted sign.
         pull = [
             -wanted * sign * (side - side.mean()) / (side.size - 1)
@@ -536,9 +536,7 @@ def turning_rows(
             np.delete(rows_of_groups[which], at),
             np.delete(kept[which], at),
         )
-    if np.sign(kept[0].mean() - kept[1].mean()) == wanted:
-        return out
-    return []
+    return out
 
 
 def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) -> PairTable:

@@ -180,7 +180,7 @@ def summarise_scores(
         trials=len(frame),
         refused=int(refused.sum()),
         unscored=int((np.isnan(scores) & ~refused).sum()),
-        scale=_scale_of(scored.score.to_numpy()),
+        scale=scale_of(scored.score.to_numpy()),
         warnings=_warnings(frame, warnings),
     )
 
@@ -265,7 +265,7 @@ SCALES = ("yes_no", "percent", "other")
 FULL = 100.0
 
 
-def _scale_of(scores: Floats) -> str:
+def scale_of(scores: Floats) -> str:
     """Return what *scores* (without NaN) are measured on, by their values; empty without any."""
     if not scores.size:
         return ""
