@@ -67,6 +67,26 @@ def test_a_known_secret_is_cut_in_every_form() -> None:
             assert len(longest.replace("[redacted]", "")) <= 12
 
 
+def test_a_secret_in_a_spelling_of_its_own_is_cut_as_what_it_means_too() -> None:
+    """Passwords stand in variables as addresses spell them, and in replies as they are."""
+    remember("percent%2FHorse%2Bstaple")
+    assert redact_values("It is percent/Horse+staple.") == "It is [redacted]."
+
+
+def test_a_secret_whose_beginning_reads_as_an_escape_is_cut() -> None:
+    """It stands there as it is, and in no further reading."""
+    remember("1st-of-secrets")
+    assert redact_values("It is %41st-of-secrets.") == "It is %4[redacted]."
+
+
+def test_a_secret_within_another_leaves_nothing_of_that() -> None:
+    """At its beginning, or where it is seen in the second reading alone."""
+    for secret in ("first-part", "first-part-and-rest", "twice%2541spelt-tail", "%41spelt"):
+        remember(secret)
+    for text in ("first-part-and-rest", "twice%2541spelt-tail"):
+        assert redact_values(f"It is {text}.") == "It is [redacted]."
+
+
 @pytest.mark.parametrize(
     "text",
     [

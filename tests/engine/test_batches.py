@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -520,6 +521,7 @@ def test_money_given_back_while_the_account_answers_is_seen(
         assert last_answer.wait(60)
         server.polls = 2
         assert statuses(has_it.result(60)) == {"answered": 5}
+        time.sleep(0.2)
         batch_has_ended.set()
         assert statuses(waits.result(60)) == {"answered": 3}
 
@@ -552,6 +554,44 @@ def test_a_batch_is_expected_to_give_money_back_until_it_is_collected_or_too_old
     with Engine(endpoint_at(server), store, deadline=0.5, **given) as engine:
         assert statuses(engine.run(plan(3))) == {"not_run": 3}
     assert not server.calls
+
+
+def test_after_a_batch_the_time_of_a_call_is_waited_for_anew(
+    server: BatchServer, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the batch was in progress: what it gave back may be held for a call by now."""
+    held = store.budget(0.01)
+    assert asyncio.run(held.reserve(9_999_000))
+    store.append(batch_record("another", "intent"))
+    reserve = Budget.reserve
+    looks: list[int] = []
+    later = [0.0]
+
+    async def reserving(budget: Budget, amount: int) -> bool:
+        looks.append(amount)
+        return await reserve(budget, amount)
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later[0])
+    monkeypatch.setattr(Budget, "reserve", reserving)
+    monkeypatch.setattr("pytest_fairness.engine.queue.time", clock)
+    with (
+        Engine(endpoint_at(server), store, max_cost=0.01, attempt_timeout=30.0) as engine,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        waits = pool.submit(engine.run, plan(3))
+
+        def until_it_has_looked() -> None:
+            enough = len(looks) + 3
+            while len(looks) < enough and not waits.done():
+                time.sleep(0.01)
+
+        until_it_has_looked()
+        later[0] = 60.0
+        until_it_has_looked()
+        store.append(batch_record("another", "collected"))
+        until_it_has_looked()
+        held.settle(9_999_000, 0)
+        assert statuses(waits.result(60)) == {"answered": 3}
 
 
 def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:
