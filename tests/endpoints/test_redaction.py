@@ -160,12 +160,13 @@ def test_ordinary_words_are_left_alone() -> None:
 def test_logged_addresses_have_no_user_and_no_query() -> None:
     """Keys hide in both; the path may name a deployment and stays."""
     assert safe_url("https://u:p@h.example:8443/v1/x?key=abc#frag") == "https://h.example:8443/v1/x"
+    assert safe_url("https://u@e.example:p@h.example/v1") == "https://h.example/v1"
     assert safe_url("http://[::1]:80/a") == "http://[::1]:80/a"
     assert safe_url("http://[broken?key=abc") == "http://[broken"
 
 
 def test_headers_are_logged_by_allow_list() -> None:
-    """Everything that is not on the list is dropped, whatever its name."""
+    """Everything that is not on the list is dropped, whatever its name, and a key from the rest."""
     headers = {
         "Authorization": "Bearer x",
         "X-Api-Key": "k",
@@ -181,3 +182,4 @@ def test_headers_are_logged_by_allow_list() -> None:
         "openai-organization": "acme",
     }
     assert safe_headers(answer, RESPONSE_HEADERS) == {"retry-after": "2", "x-request-id": "r"}
+    assert safe_headers({"Server": f"of {KEY}"}, RESPONSE_HEADERS) == {"server": "of [redacted]"}
