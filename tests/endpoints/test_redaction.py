@@ -73,6 +73,14 @@ def test_a_secret_in_a_spelling_of_its_own_is_cut_as_what_it_means_too() -> None
     assert redact_values("It is percent/Horse+staple.") == "It is [redacted]."
 
 
+def test_a_text_that_was_seen_before_a_secret_is_cut_after_it() -> None:
+    """Of each of its lines, where it has several."""
+    text = "It is late-line-2, of late-line-1."
+    assert redact(text) == redact_values(text) == text
+    remember("late-line-1\nlate-line-2\n")
+    assert redact(text) == redact_values(text) == "It is [redacted], of [redacted]."
+
+
 def test_a_secret_whose_beginning_reads_as_an_escape_is_cut() -> None:
     """It stands there as it is, and in no further reading."""
     remember("1st-of-secrets")
