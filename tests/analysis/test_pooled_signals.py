@@ -171,6 +171,17 @@ def test_signals_that_differ_in_opposite_directions_cancel_and_alarm() -> None:
     assert pooled.verdict is not Verdict.PASS
 
 
+@pytest.mark.parametrize("gaps", [(0.35, 0.35, 0.35), (0, 0.6, 0)], ids=["pooled", "one signal"])
+def test_the_alarm_is_raised_where_the_corrected_p_is_below_the_level(
+    gaps: tuple[float, ...],
+) -> None:
+    """Audits of fair classes hardly notice a level: their effects are too small for any alarm."""
+    frame = audit(1, gaps)
+    least = min(pair.corrected_p_value for pair in judged(frame).pairs)
+    assert judged(frame, alpha=1.01 * least).verdict in ALARMS
+    assert judged(frame, alpha=least / 1.01).verdict not in ALARMS
+
+
 def _with_mean_gap(frame: pd.DataFrame, signal: str, gap: float) -> pd.DataFrame:
     """Return *frame* in which the groups of *signal* differ by exactly *gap* on average."""
     frame = frame.copy()

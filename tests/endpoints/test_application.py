@@ -17,6 +17,7 @@ from pytest_fairness.endpoints import (
     Evidence,
     Reply,
     Request,
+    application,
     create_endpoint,
     load_endpoints,
 )
@@ -237,6 +238,17 @@ def test_a_body_nested_too_deeply_to_look_through(server: ModelServer) -> None:
     server.then(Fault(body='{"a":' * 400 + "1" + "}" * 400))
     reply = ask(endpoint(server, reply="$..text"))
     assert reply.status is Status.MALFORMED
+
+
+@pytest.mark.parametrize("path", ["$.parts[*]", "$.parts[0:]", "$.parts[?@]"])
+def test_a_path_looks_at_so_many_values_and_no_more(
+    server: ModelServer, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is one of them, and each of its texts is."""
+    monkeypatch.setattr(application, "MOST_VALUES", 20)
+    server.then(Fault(body={"parts": ["x"] * 19}), Fault(body={"parts": ["x"] * 20}))
+    system = endpoint(server, reply=path)
+    assert [ask(system).status for _ in range(2)] == [Status.ANSWERED, Status.MALFORMED]
 
 
 def test_what_is_no_count_and_no_cost_is_none(server: ModelServer) -> None:

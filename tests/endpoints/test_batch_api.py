@@ -227,6 +227,18 @@ def test_odd_lines_are_kept_and_never_guessed_at(server: BatchServer) -> None:
     assert statuses == [status for _, _, status in ODD]
 
 
+def test_what_says_how_a_batch_stands_is_kept_without_the_key(server: BatchServer) -> None:
+    """It goes into the log as it is."""
+
+    async def looked_at(api: BatchApi) -> BatchState:
+        made, _ = await submitted(api)
+        server.batches[made.id].metadata = {"by": KEY}
+        return await api.state(made.id)
+
+    state = within("openai", server, looked_at)
+    assert '"metadata": {"by": "[redacted]"}' in state.wire.response_body
+
+
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
     """A result of an unknown kind, or none, is malformed."""
     server.then_batch(

@@ -67,6 +67,34 @@ def test_a_known_secret_is_cut_in_every_form() -> None:
             assert len(longest.replace("[redacted]", "")) <= 12
 
 
+def test_a_secret_in_a_spelling_of_its_own_is_cut_as_what_it_means_too() -> None:
+    """Passwords stand in variables as addresses spell them, and in replies as they are."""
+    remember("percent%2FHorse%2Bstaple")
+    assert redact_values("It is percent/Horse+staple.") == "It is [redacted]."
+
+
+def test_a_text_that_was_seen_before_a_secret_is_cut_after_it() -> None:
+    """Of each of its lines, where it has several."""
+    text = "It is late-line-2, of late-line-1."
+    assert redact(text) == redact_values(text) == text
+    remember("late-line-1\nlate-line-2\n")
+    assert redact(text) == redact_values(text) == "It is [redacted], of [redacted]."
+
+
+def test_a_secret_whose_beginning_reads_as_an_escape_is_cut() -> None:
+    """It stands there as it is, and in no further reading."""
+    remember("1st-of-secrets")
+    assert redact_values("It is %41st-of-secrets.") == "It is %4[redacted]."
+
+
+def test_a_secret_within_another_leaves_nothing_of_that() -> None:
+    """At its beginning, or where it is seen in the second reading alone."""
+    for secret in ("first-part", "first-part-and-rest", "twice%2541spelt-tail", "%41spelt"):
+        remember(secret)
+    for text in ("first-part-and-rest", "twice%2541spelt-tail"):
+        assert redact_values(f"It is {text}.") == "It is [redacted]."
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -140,12 +168,13 @@ def test_ordinary_words_are_left_alone() -> None:
 def test_logged_addresses_have_no_user_and_no_query() -> None:
     """Keys hide in both; the path may name a deployment and stays."""
     assert safe_url("https://u:p@h.example:8443/v1/x?key=abc#frag") == "https://h.example:8443/v1/x"
+    assert safe_url("https://u@e.example:p@h.example/v1") == "https://h.example/v1"
     assert safe_url("http://[::1]:80/a") == "http://[::1]:80/a"
     assert safe_url("http://[broken?key=abc") == "http://[broken"
 
 
 def test_headers_are_logged_by_allow_list() -> None:
-    """Everything that is not on the list is dropped, whatever its name."""
+    """Everything that is not on the list is dropped, whatever its name, and a key from the rest."""
     headers = {
         "Authorization": "Bearer x",
         "X-Api-Key": "k",
@@ -161,3 +190,4 @@ def test_headers_are_logged_by_allow_list() -> None:
         "openai-organization": "acme",
     }
     assert safe_headers(answer, RESPONSE_HEADERS) == {"retry-after": "2", "x-request-id": "r"}
+    assert safe_headers({"Server": f"of {KEY}"}, RESPONSE_HEADERS) == {"server": "of [redacted]"}

@@ -5,6 +5,7 @@ becomes of a request.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -419,6 +421,17 @@ def test_where_nothing_can_be_looked_up_it_is_unknown(
 # ------------------------------------------------------------ money
 
 
+@contextlib.contextmanager
+def held_batches(server: BatchServer) -> Iterator[None]:
+    """No batch of *server* ends; afterwards all do, so that a test that fails waits for none."""
+    server.hold = True
+    try:
+        yield
+    finally:
+        server.hold = False
+        server.polls = 2
+
+
 def test_the_cap_holds_for_the_whole_batch_before_it_leaves(
     server: BatchServer, store: RunStore, ask: Go
 ) -> None:
@@ -455,13 +468,13 @@ def test_money_in_the_batch_of_another_worker_is_waited_for(
     server: BatchServer, root: Path
 ) -> None:
     """For as long as that batch is in progress, however long a single call might take."""
-    server.hold = True
     with (
         open_store(root, "a session", writer="gw0") as one,
         open_store(root, "a session", writer="gw1") as other,
         Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
         Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.4) as second,
         ThreadPoolExecutor(2) as pool,
+        held_batches(server),
     ):
         has_it = pool.submit(first.run, plan(5))
         while not server.batches:
@@ -479,7 +492,6 @@ def test_money_given_back_while_the_account_answers_is_seen(
 ) -> None:
     """The batch ends between the account's answer and the next look at the batches, after a wait
     that is longer than a single call may take."""
-    server.hold = True
     reserve = Budget.reserve
     last_answer, batch_has_ended = threading.Event(), threading.Event()
 
@@ -498,6 +510,7 @@ def test_money_given_back_while_the_account_answers_is_seen(
         Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
         Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.1) as second,
         ThreadPoolExecutor(2) as pool,
+        held_batches(server),
     ):
         has_it = pool.submit(first.run, plan(5))
         while not server.batches:
@@ -508,7 +521,76 @@ def test_money_given_back_while_the_account_answers_is_seen(
         assert last_answer.wait(60)
         server.polls = 2
         assert statuses(has_it.result(60)) == {"answered": 5}
+        time.sleep(0.2)
         batch_has_ended.set()
+        assert statuses(waits.result(60)) == {"answered": 3}
+
+
+def test_a_batch_is_expected_to_give_money_back_until_it_is_collected_or_too_old(
+    server: BatchServer, store: RunStore
+) -> None:
+    """After that the time of a single call is waited for. So is what this process holds itself, for
+    as long as it holds it."""
+    held = store.budget(0.01)
+    assert asyncio.run(held.reserve(9_999_000))
+
+    def log(tag: str, event: str, hours: float) -> None:
+        store.append(batch_record(tag, event) | {"unix": time.time() - 3600 * hours})
+
+    for end in ("collected", "void", "lost"):
+        log(end, "intent", 1)
+        log(end, end, 1)
+    log("too old", "intent", 27)
+    given: dict[str, Any] = {"max_cost": 0.01, "attempt_timeout": 0.1}
+    with (
+        Engine(endpoint_at(server), store, deadline=20, **given) as engine,
+        pytest.raises(BudgetError, match="is held for calls without an account"),
+    ):
+        engine.run(plan(3))
+    with Engine(endpoint_at(server), store, deadline=0.5, **given) as engine:
+        engine.budget.reserved = 1
+        assert statuses(engine.run(plan(3))) == {"not_run": 3}
+    log("in progress", "intent", 25)
+    with Engine(endpoint_at(server), store, deadline=0.5, **given) as engine:
+        assert statuses(engine.run(plan(3))) == {"not_run": 3}
+    assert not server.calls
+
+
+def test_after_a_batch_the_time_of_a_call_is_waited_for_anew(
+    server: BatchServer, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the batch was in progress: what it gave back may be held for a call by now."""
+    held = store.budget(0.01)
+    assert asyncio.run(held.reserve(9_999_000))
+    store.append(batch_record("another", "intent"))
+    reserve = Budget.reserve
+    looks: list[int] = []
+    later = [0.0]
+
+    async def reserving(budget: Budget, amount: int) -> bool:
+        looks.append(amount)
+        return await reserve(budget, amount)
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later[0])
+    monkeypatch.setattr(Budget, "reserve", reserving)
+    monkeypatch.setattr("pytest_fairness.engine.queue.time", clock)
+    with (
+        Engine(endpoint_at(server), store, max_cost=0.01, attempt_timeout=30.0) as engine,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        waits = pool.submit(engine.run, plan(3))
+
+        def until_it_has_looked() -> None:
+            enough = len(looks) + 3
+            while len(looks) < enough and not waits.done():
+                time.sleep(0.01)
+
+        until_it_has_looked()
+        later[0] = 60.0
+        until_it_has_looked()
+        store.append(batch_record("another", "collected"))
+        until_it_has_looked()
+        held.settle(9_999_000, 0)
         assert statuses(waits.result(60)) == {"answered": 3}
 
 

@@ -64,7 +64,11 @@ def test_f68_a_run_that_sorts_last(
     made = project.run("--fairness-endpoint=planted", **about)
     assert made.code == 0, made.output
     fair = project.folder(made)
-    strangers = [dated(fair, "2999-01-01"), dated(fair, "2025-12-31", "2999-01-01T10:00:00+00:00")]
+    strangers = [
+        dated(fair, "2999-01-01"),
+        dated(fair, "2025-12-31", "2999-01-01T10:00:00+00:00"),
+        dated(fair, "2999-01-02", "2025-12-31T10:00:00+00:00"),
+    ]
     shutil.rmtree(fair)
     assert not any(map(has_begun, strangers))
 

@@ -14,8 +14,10 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints import callable_endpoint, create_endpoint
+from pytest_fairness.endpoints.protocol import Reply, Request
 from pytest_fairness.reports import bundle as reports_bundle
 from pytest_fairness.reports.verification import is_on_wire
+from tests.support.doubles import Scripted
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import ROUTES, SUITE, Ask, Project, cells, endpoint_of, message
@@ -179,6 +181,22 @@ def test_f65_a_callable_that_repeats_keys(ask: Ask, monkeypatch: pytest.MonkeyPa
     assert "no access with [redacted] and [redacted]" in str(requested.trials[1].error)
     clean(requested.case)
     check(replace(requested.case, secrets=(late,)), oracles="4")
+
+
+def test_f65_an_endpoint_whose_long_error_ends_within_the_key(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key goes before the error is cut: no half of it is left at the end."""
+    monkeypatch.setenv("THE_KEY", SECRET)
+
+    def refuse(_request: Request) -> Reply:
+        raise RuntimeError(f"{'x' * 1950} {SECRET}")
+
+    requested = ask("direct", endpoint=Scripted(refuse), case={"price": None}, max_attempts=1)
+    (trial,) = requested.trials
+    assert "RuntimeError: xxx" in str(trial.error)
+    assert SECRET[:6] not in str(trial.error)
+    clean(requested.case)
 
 
 # ---------------------------------------------------------------- whole sessions
