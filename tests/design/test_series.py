@@ -114,6 +114,7 @@ def test_a_pilot_is_about_neutral_names_and_no_group() -> None:
     assert len(grid) == 30
     assert {(*cell.groups, cell.signal) for cell in grid} == {("pilot",)}
     assert len({cell.name for cell in grid}) == 6
+    assert all("-pilot-" in cell.id for cell in grid)  # no cell of the design is called so
     assert all(cell.prompt == f"{cell.name} has {cell.template[-1]} years." for cell in grid)
     by_name = {"groups": {"gender": ["female", "male"]}}
     bare = {

@@ -14,7 +14,8 @@ from pytest_fairness.reports.verification import verify_run
 from pytest_fairness.runs.reader import reading
 from tests.support.servers import ModelServer
 
-from .conftest import MODELS, Project
+from .conftest import MODELS, Project, shown
+from .test_looking import CLOCK
 
 SUITE = """
     import hashlib
@@ -133,6 +134,10 @@ def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]
         assert list(unlike_log(first, reader)) == []
         for change, why in ALTERED.items():
             assert why in next(unlike_log(altered(first, change), reader))
+        of_group = next(trial for trial in trials if trial["cell"]["groups"])
+        row = [of_group["key"], of_group["cell"]["template"], True]
+        told = {**first, "trials": [row, *first["trials"]]}
+        assert "about a neutral name" in next(unlike_log(told, reader))
     before = findings_of(project)
     assert [verdict for _, verdict, _ in before] == ["PASS", "PASS"]
     assert verify_run(project.last, lambda *_: None).problems == []
@@ -150,8 +155,10 @@ def test_the_groups_are_asked_what_leaves_room(project: Project, mode: list[str]
 
 def test_who_follows_the_rule_has_shown_nothing_and_who_leans_is_found(project: Project) -> None:
     """The two texts on both sides of the border are asked all the same: a large bias would show."""
-    project.write(suite(3, varies=False))
+    project.write(suite(3, varies=False).replace("repetitions=1", "repetitions=1, names=(5, 20)"))
     project.run().assert_outcomes(passed=2)
+    # Five names of four texts each are too few trials for a verdict; of all ten they were enough.
+    assert [finding["details"]["looks"]["planned"] for finding in project.findings] == [[20], [20]]
     assert asked_of_groups(project) == {"nurse_y3", "nurse_y4", "clerk_y3", "clerk_y4"}
     assert {finding["reason"] for finding in project.findings} == {"NO_ROOM"}
     project.write(suite(2, leans=True))
@@ -182,14 +189,19 @@ def test_shards_ask_every_text_and_the_merged_run_chooses(
 
 def test_a_later_session_keeps_what_was_chosen(project: Project) -> None:
     """Somebody reads the answers otherwise now: the texts that were chosen before the groups were
-    asked stay the texts.
+    asked stay the texts, and their record the one of each test.
     """
-    project.write(suite(4))
+    first = suite(4).replace("repetitions=1", "repetitions=1, names=(20,)")
+    project.write(first)
     project.run()
-    before = project.records("pilot")[0]["chosen"]
-    project.write(suite(4).replace('scorer="decision"', "scorer=lambda reply: len(reply) > 99"))
+    before = project.records("pilot")
+    project.write(first.replace('scorer="decision"', "scorer=lambda reply: len(reply) > 99"))
+    project.run("--fairness-resume=last").assert_outcomes(passed=2)
+    assert project.records("pilot") == before
+    assert asked_of_groups(project) == chosen_by(before[0])
     project.run("--fairness-replay=last").assert_outcomes(passed=2)
-    assert project.records("pilot")[0]["chosen"] == before
+    (chosen,) = {str(record["chosen"]) for record in project.records("pilot")}
+    assert chosen == str(before[0]["chosen"])
 
 
 FAULTY = """
@@ -236,10 +248,15 @@ def test_a_pilot_is_for_the_whole_table(project: Project) -> None:
 
 def test_the_plan_has_the_pilot_and_the_most_texts_that_it_leaves(project: Project) -> None:
     """Two series of five: sixty calls of the pilot, which both items share, and of the groups at most
-    three texts a series, where all ten would be two thirds more.
+    three texts a series, where all ten would be two thirds more. An audit says where a test judges
+    a text that the pilot did not choose.
     """
-    project.write(suite(4).replace("repetitions=1", "repetitions=1, names=(20,)"))
+    renamed = 'trials.replace({"template": {"nurse_y4": "nurse_y1"}}), outcome'
+    text = suite(4).replace("repetitions=1", "repetitions=1, names=(20,)")
+    project.write(text.replace("trials, outcome", renamed))
     result = project.run()
+    problems = " ".join(verify_run(project.last, lambda *_: None).problems)
+    assert "its pilot did not choose nurse_y1" in problems
     groups = 2 * 2 * 20 * 6
     assert f"up to {groups + 60} trials" in " ".join(result.stdout.str().split())
     assert len(project.records("trial")) <= groups + 60
@@ -276,3 +293,14 @@ def test_a_pilot_stays_under_the_cap(project: Project, monkeypatch: pytest.Monke
     assert len(trials) == len(server.requests)
     assert len(trials) - 30 in (2 * 20 * 2 * 2, 2 * 20 * 2 * 3)
     assert len(project.findings) == 1
+
+
+def test_a_pilot_that_the_deadline_cuts_short_chooses_nothing(project: Project) -> None:
+    """It would choose by the answers that there are."""
+    late = "border = 4\n            import conftest; conftest.passed = 1e6"
+    project.write(suite(4).replace("border = 4", late), conftest=CLOCK)
+    result = project.run("--fairness-deadline", "1000", "-o", "fairness_concurrency=1", "-k", "age")
+    result.assert_outcomes(errors=1, deselected=1)
+    assert "59 trials of the pilot were not run" in shown(result)
+    assert project.records("pilot") == []
+    assert asked_of_groups(project) == set()

@@ -25,6 +25,13 @@ def decide(prompt):
     number = int(hashlib.sha256(prompt.encode()).hexdigest()[:8], 16)
     return f"{name} came to us. His case, number {number}, {WORDS[number % 10 > 6]} for him."
 """
+#: The same, where rules read all but a few replies.
+MOSTLY_PLAIN = APPLICATION.replace(
+    "    return f",
+    "    if number % 13:\n"
+    '        return f\'Decision: {("approved", "denied")[number % 10 > 6]}, file {number}.\'\n'
+    "    return f",
+)
 SUITE = """
 import pytest
 from pytest_fairness import assert_no_disparity, judge
@@ -54,7 +61,7 @@ ENTRIES = {
 
 def reads(prompt: str) -> str:
     """The answer of a good reader: what the text says, by the letter of its option."""
-    favourable = "was hoped for" in fenced(prompt)
+    favourable = re.search("was hoped for|approved", fenced(prompt)) is not None
     if "whole number" in prompt:
         return f"Plainly.\n\n**ANSWER: {4 if favourable else 2}**"
     if "Whom does" in prompt:
@@ -391,13 +398,24 @@ def test_shards_read_what_they_were_answered(project: Project, reader: Reader) -
 
 
 def test_shards_read_before_the_next_stage(project: Project, reader: Reader) -> None:
-    """A look is judged once its replies are read: shards ask, read, and ask what it still needs."""
+    """A look is judged once its replies are read: shards ask, read, and ask what it still needs.
+    What a shard has read by itself, beside what rules read, decides nothing.
+    """
     write(project, reader)
+    project.write("", application=MOSTLY_PLAIN)
+    suite = SUITE.replace("OUTCOME", '"decision"').replace("names=(10,)", "names=(10, 20)")
+    (project.path / "test_suite.py").write_text(suite, encoding="utf-8")
     first = merged(project, *shards(project))
     folders = shards(project, f"--fairness-resume={first}")
     turns = len(reader.requests)
     assert turns
+    assert all(map(turn_of, project.records("trial")))
     second = merged(project, str(project.path / ".fairness" / "runs" / first), *folders)
-    project.run(f"--fairness-replay={second}").assert_outcomes(passed=1)
-    assert project.findings[0]["details"]["reader"]["replies"] == 100
-    assert len(reader.requests) == turns
+    project.run(f"--fairness-replay={second}").assert_outcomes(passed=1, warnings=1)
+    (finding,) = project.findings
+    facts = finding["details"]["reader"]
+    assert facts["replies"] == 5
+    assert facts["rules"] == {"both": 20, "agree": 20}
+    assert "stopped before the stage of 20 names a group at look 1 of 2" in finding["sentence"]
+    project.run("--fairness-shard=1/2", f"--fairness-resume={second}").assert_outcomes(skipped=1)
+    assert not all(map(turn_of, project.records("trial")))
