@@ -437,7 +437,8 @@ def test_a_baseline_that_was_edited_is_approved_by_nobody(repository: GitProject
 SESSION = (*SUITE, "-k", "oversight and not baselines")
 
 
-def mending(project: LivedProject) -> Sessions:
+@lived
+def mending_life(project: LivedProject) -> Sessions:
     """Nothing was run; a real run fails; a mitigation is entered; an option is misspelt."""
     project.write(GRID, BIASED)
     yield "nothing", project.run(*SESSION)
@@ -451,11 +452,6 @@ def mending(project: LivedProject) -> Sessions:
     yield "n2", project.run(*SESSION, mode=MODES["n2"])
     (project.path / "governance.yaml").write_text("oversight: {overdue: 3}\n", "utf-8")
     yield "misspelt", project.run(*SESSION)
-
-
-@pytest.fixture(scope="session")
-def mending_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, mending)
 
 
 def test_before_any_run_all_are_skipped_and_the_session_is_not_green(mending_life: Life) -> None:
