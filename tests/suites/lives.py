@@ -70,6 +70,11 @@ class Lived:
         """How many items had each of these outcomes."""
         return tuple(self.outcomes.get(name, 0) for name in names)
 
+    def assert_nothing_judged(self, *, skipped: int) -> None:
+        """Check that so many items are *skipped*, and no others, and that the output says so."""
+        assert self.counts("failed", "passed", "skipped") == (0, 0, skipped), self.output
+        assert "nothing was judged" in self.output, self.output
+
     @property
     def by_id(self) -> dict[str, dict[str, Any]]:
         """The findings by the id of their test."""
