@@ -54,12 +54,6 @@ def suite(run: Run) -> Run:
     return lambda *arguments: run(*SUITE, *arguments)
 
 
-@pytest.fixture(scope="module")
-def asked(shared: SharedSessions) -> PastSession:
-    """A session of the whole suite, on a design of 72 trials."""
-    return past_session(shared, "selection", TINY, "--fairness-smoke", "-rA")
-
-
 def past_session(
     shared: SharedSessions, name: str, selection: str, *arguments: str, endpoints: str = PLANTED
 ) -> PastSession:
@@ -70,6 +64,12 @@ def past_session(
         project.run("planted", *SUITE, "--fairness-endpoint", "planted", *arguments)
 
     return shared.once(name, make)["planted"]
+
+
+@pytest.fixture(scope="module")
+def asked(shared: SharedSessions) -> PastSession:
+    """A session of the whole suite, on a design of 72 trials."""
+    return past_session(shared, "selection", TINY, "--fairness-smoke", "-rA")
 
 
 def lines_of(session: PastSession, name: str = "selection.jsonl") -> list[dict[str, Any]]:
