@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,7 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
     return pytester
 
 
+Cli = Callable[..., tuple[int, str, str]]
 MODES = {"plain": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
 
 
@@ -100,6 +102,19 @@ MODES = {"plain": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
 def mode(request: pytest.FixtureRequest) -> list[str]:
     """Arguments that run pytest plain, with ``-n0`` and with two workers."""
     return MODES[request.param]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command; gives its exit code, output and errors."""
+    from pytest_fairness.cli import main
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
 
 
 @pytest.fixture(scope="session")

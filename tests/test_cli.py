@@ -20,20 +20,9 @@ import pytest_fairness
 from pytest_fairness.cli import COMMANDS, main, parser
 from pytest_fairness.documents import shipped_folder
 
-Cli = Callable[..., tuple[int, str, str]]
+from .conftest import Cli
+
 FIRST = "protected_class,group,gender,name,strength,perceived,bearers,source,year,licence,flags\n"
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command; gives its exit code, output and errors."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

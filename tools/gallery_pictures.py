@@ -60,10 +60,10 @@ def bbq() -> Forest:
             (pair,) = bbq_finding(rows, polarity).pairs
             made.append(row_of(pair, part, str(category).replace("_", " ")))
     return forest(
-        title="Who is named: the other person less the stereotyped one",
-        axis="effect d: below 0 the person of the stereotyped group is named more often",
-        rows=tuple(made),
-        caption="Lines are 90 % intervals over 25 questions. Within ±0.2 an effect is trivial.",
+        made,
+        "Who is named: the other person less the stereotyped one",
+        "below 0 the person of the stereotyped group is named more often",
+        over="25 questions",
     )
 
 
@@ -77,10 +77,10 @@ def scores() -> Forest:
             finding = analyze_disparity(rows, "total", by, cluster="name", block="task")
             made.append(row_of(finding.pairs[0], str(model)))
     return forest(
-        title="Scores of 36 names by two models",
-        axis="effect d: above 0 the first group is scored higher",
-        rows=tuple(made),
-        caption="Lines are 90 % intervals over 18 names a group. Within ±0.2 an effect is trivial.",
+        made,
+        "Scores of 36 names by two models",
+        "above 0 the first group is scored higher",
+        over="18 names a group",
     )
 
 
@@ -96,10 +96,11 @@ def actions() -> Forest:
                 finding = analyze_disparity(rows, outcome, by, cluster="name", block="task")
                 made.append(row_of(least_certain(finding), f"{domain}, {outcome}"))
     return forest(
-        title="Decisions of an agent: the least certain pair of each comparison",
-        axis="effect d: above 0 the first group has more",
-        rows=tuple(made),
-        caption="Lines are 90 % intervals over names. PASS needs an interval within ±0.5.",
+        made,
+        "Decisions of an agent: the least certain pair of each comparison",
+        "above 0 the first group has more",
+        over="names",
+        margin="PASS needs an interval within ±0.5.",
     )
 
 
@@ -124,10 +125,10 @@ def compas() -> Forest:
             rate, _, _ = finding.outcome.partition(" (")
             made.append(row_of(finding.pairs[0], part, rate))
     return forest(
-        title="COMPAS: Black less White defendants, by four rates of one prediction",
-        axis="effect d: above 0 the rate is higher for Black defendants",
-        rows=tuple(made),
-        caption="Lines are 90 % intervals over defendants. Within ±0.2 an effect is trivial.",
+        made,
+        "COMPAS: Black less White defendants, by four rates of one prediction",
+        "above 0 the rate is higher for Black defendants",
+        over="defendants",
     )
 
 
@@ -150,10 +151,10 @@ def mortgages() -> Forest:
             made.append(row_of(plain.pairs[0], "", "as they are"))
         made.append(row_of(stratified.pairs[0], "", label))
     return forest(
-        title="Refused a mortgage: Black less White applicants, as they are and within strata",
-        axis="effect d: above 0 Black applicants are refused more often",
-        rows=tuple(made),
-        caption="Lines are 90 % intervals over applicants. Within ±0.2 an effect is trivial.",
+        made,
+        "Refused a mortgage: Black less White applicants, as they are and within strata",
+        "above 0 Black applicants are refused more often",
+        over="applicants",
     )
 
 
@@ -170,10 +171,10 @@ def librarians() -> Forest:
                 finding = analyze_disparity(rows, outcome, by, cluster=name, block="question")
                 made.append(row_of(least_certain(finding), f"{words}, by {by}", str(model)))
     return forest(
-        title="Answers of six models as librarians: women less men, and the widest pair of races",
-        axis="effect d: above 0 women, or the first race, are higher",
-        rows=tuple(made),
-        caption="Lines are 90 % intervals over names. Within ±0.2 an effect is trivial.",
+        made,
+        "Answers of six models as librarians: women less men, and the widest pair of races",
+        "above 0 women, or the first race, are higher",
+        over="names",
     )
 
 
@@ -196,17 +197,26 @@ def new_york() -> Bars:
     )
 
 
-def forest(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
-    """Return effects around 0, the trivial ones shaded; an axis ends at ±3."""
+def forest(
+    rows: list[ForestRow],
+    title: str,
+    sign: str,
+    *,
+    over: str,
+    margin: str = "Within ±0.2 an effect is trivial.",
+) -> Forest:
+    """Return effects around 0, whose *sign* says who has more, with intervals *over* something; the
+    trivial ones are shaded, and an axis ends at ±3.
+    """
     return Forest(
         title=title,
-        axis=axis,
-        rows=rows,
+        axis=f"effect d: {sign}",
+        rows=tuple(rows),
         lines=(Reference(value=0.0, solid=True),),
         band=(-0.2, 0.2),
         around=0.0,
         most=3.0,
-        caption=caption,
+        caption=f"Lines are 90 % intervals over {over}. {margin}",
     )
 
 

@@ -63,26 +63,24 @@ def options() -> str:
     ]
     for option in OPTIONS:
         if option.flag is not None:
-            lines += [
-                f"### `{option.flag}`",
-                "",
-                _sentence(_text(option.help)),
-                "",
-                _facts(option),
-                "",
-            ]
+            lines += _described(option)
     lines += ["## Ini values without an option", ""]
     for option in OPTIONS:
         if option.flag is None:
-            lines += [
-                f"### `{option.ini}`",
-                "",
-                _sentence(_text(option.help)),
-                "",
-                _facts(option),
-                "",
-            ]
+            lines += _described(option)
     return "\n".join(lines)
+
+
+def _described(option: Option) -> list[str]:
+    """The section of *option* under its name."""
+    return [
+        f"### `{option.flag or option.ini}`",
+        "",
+        _sentence(_text(option.help)),
+        "",
+        _facts(option),
+        "",
+    ]
 
 
 def _facts(option: Option) -> str:

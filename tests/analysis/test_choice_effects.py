@@ -20,8 +20,8 @@ from pytest_fairness.analysis.choice_effects import (
 from pytest_fairness.model import OutcomeKind, Verdict
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import bradley_terry
-from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.selection_rates import Rate, units_of
+from tests.support.choice_tables import choices_of
 
 TRIALS = pd.DataFrame({"name": ["a", "b", "a", "c"]})
 
@@ -64,15 +64,7 @@ def interaction(
 def choices(rows):
     """The choices of *rows*: first, second, chosen, role."""
     frame = pd.DataFrame(rows, columns=["first", "second", "chosen", "role"])
-    read = read_choices(
-        frame,
-        first="first",
-        second="second",
-        chosen="chosen",
-        neither="neither",
-        cluster=None,
-        block=("role",),
-    )
+    read = choices_of(frame, block=("role",))
     return read, units_of(read), code(frame, "role", "axis")
 
 

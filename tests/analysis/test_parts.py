@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from pytest_fairness import (
+    Finding,
+    PairResult,
     Reason,
     Verdict,
     analyze_disparity,
@@ -56,18 +59,28 @@ def small(firm: str, white: int, black: int) -> pd.DataFrame:
     return pd.DataFrame({"firm": firm, "race": race, "hired": hired})
 
 
+def corrected_over_firms(
+    finding: Finding, table: pd.DataFrame, analyze: Callable[..., Finding]
+) -> list[PairResult]:
+    """Check that *finding* has the p of each firm alone, corrected as statsmodels does over firms;
+    give the pair of each firm alone.
+    """
+    alone = []
+    for _, part in table.groupby("firm"):
+        alone.append(analyze(part, "hired", "race", cluster=None).pairs[0])
+    assert [pair.p_value for pair in finding.pairs] == [pair.p_value for pair in alone]
+    expected = multipletests([pair.p_value for pair in alone], method="fdr_bh")[1]
+    corrected = [pair.corrected_p_value for pair in finding.pairs]
+    assert corrected == pytest.approx(list(expected), rel=1e-12)
+    return alone
+
+
 def test_the_correction_is_that_of_statsmodels_over_firms() -> None:
     """By hand: each firm's p as by an assertion of its own, then Benjamini–Hochberg over firms."""
     table = firms(3, 9, gap=0.12)
     finding = analyze_disparity(table, "hired", "race", **GIVEN)
-    alone = []
-    for _, part in table.groupby("firm"):
-        alone.append(analyze_disparity(part, "hired", "race", cluster=None).pairs[0])
-    assert [pair.p_value for pair in finding.pairs] == [pair.p_value for pair in alone]
+    alone = corrected_over_firms(finding, table, analyze_disparity)
     assert [pair.effect for pair in finding.pairs] == [pair.effect for pair in alone]
-    expected = multipletests([pair.p_value for pair in alone], method="fdr_bh")[1]
-    corrected = [pair.corrected_p_value for pair in finding.pairs]
-    assert corrected == pytest.approx(list(expected), rel=1e-12)
     assert finding.family["size"] == 12
 
 
@@ -293,17 +306,11 @@ def test_each_ratio_is_that_of_its_firm_alone() -> None:
     """p, ratio and interval as by an assertion of its own; Benjamini–Hochberg over firms."""
     table = firms(3, 9, gap=0.12)
     finding = analyze_four_fifths(table, "hired", "race", **GIVEN)
-    alone = []
-    for _, part in table.groupby("firm"):
-        alone.append(analyze_four_fifths(part, "hired", "race", cluster=None).pairs[0])
-    assert [pair.p_value for pair in finding.pairs] == [pair.p_value for pair in alone]
+    alone = corrected_over_firms(finding, table, analyze_four_fifths)
     for pair, expected in zip(finding.pairs, alone, strict=True):
         ours = {**pair.statistics, "by": "race"}
         assert ours == expected.statistics
         assert pair.group_1.partition(": ")[2] == expected.group_1
-    expected = multipletests([pair.p_value for pair in alone], method="fdr_bh")[1]
-    corrected = [pair.corrected_p_value for pair in finding.pairs]
-    assert corrected == pytest.approx(list(expected), rel=1e-12)
     parts: Any = finding.details["each"]
     ratios = [row["impact_ratio"] for row in parts["rows"]]
     assert ratios == [pair.statistics["impact_ratio"] for pair in alone]

@@ -7,14 +7,13 @@ from scipy.stats import fisher_exact
 
 from pytest_fairness.analysis.selection_ratios import selection_ratios
 from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.selection_rates import units_of
+from tests.support.choice_tables import choices_of
 
 
 def judged(frame, cluster=None):
     """The ratios of a table of choices."""
-    columns = {name: name for name in ("first", "second", "chosen", "neither")}
-    choices = read_choices(frame, **columns, cluster=cluster, block=())
+    choices = choices_of(frame, cluster=cluster)
     return selection_ratios(
         choices, units_of(choices), by="group", alpha=0.05, correction="bonferroni"
     )

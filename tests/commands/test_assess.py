@@ -12,7 +12,7 @@ import pytest
 
 from pytest_fairness import analyze_disparity, analyze_four_fifths
 from pytest_fairness.cli import main
-from tests.support.sessions import run_pytest
+from tests.support.sessions import findings_of_test
 
 RATES = {"white": 0.5, "black": 0.3}
 FAIR = {"white": 0.5, "black": 0.5}
@@ -109,10 +109,7 @@ def test_as_a_test_it_says_the_same(
         capsys, "--outcome", "hired", "--by", "race", "--by", "race,gender", *options,
         "--as-test", "test_hired.py",
     )  # fmt: skip
-    result = run_pytest(file.parent, "-p", "no:cacheprovider", "test_hired.py")
-    assert result.ret == 1
-    (run,) = (file.parent / ".fairness" / "runs").glob("2*")
-    judged = json.loads((run / "findings.json").read_text("utf-8"))["findings"]
+    judged = findings_of_test(file.parent, "test_hired.py")
     verdicts = [(finding["protected_class"], finding["verdict"]) for finding in judged]
     assert verdicts == [(finding["protected_class"], finding["verdict"]) for finding in given]
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from pytest_fairness.cli import main
 from pytest_fairness.commands import init
 from pytest_fairness.endpoints.registry import load_endpoints
+from tests.conftest import Cli
 from tests.support.sessions import forked, run_pytest
 
-Cli = Callable[..., tuple[int, str, str]]
 WRITTEN = (
     Path("tests/test_fairness.py"),
     Path("endpoints.yaml"),
@@ -27,20 +25,11 @@ endpoints:
 
 
 @pytest.fixture
-def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command in an empty folder, its sessions by the server of forks; gives exit code,
-    output and errors.
-    """
-
+def cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs a command in an empty folder, its sessions by the server of forks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(init, "subprocess", SimpleNamespace(run=forked))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return cli
 
 
 def test_an_empty_folder_becomes_a_project(cli: Cli, tmp_path: Path) -> None:

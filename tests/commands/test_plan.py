@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,10 +24,9 @@ from pytest_fairness.model import Cell, Elicitation
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
 from pytest_fairness.runs.money import output_limit
+from tests.conftest import Cli
 from tests.support.sessions import forked
 from tests.support.shared_sessions import made_once, shared_folder
-
-Cli = Callable[..., tuple[int, str, str]]
 
 ENDPOINTS = """
 endpoints:
@@ -80,18 +78,12 @@ def test_no_grid(): ...
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command; gives its exit code, output and errors. The process that collects is forked;
-    that of the fixture ``suite`` is started as anywhere else.
+def cli(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs a command. The process that collects is forked; that of the fixture ``suite`` is started
+    as anywhere else.
     """
     monkeypatch.setattr(plan, "subprocess", SimpleNamespace(run=forked))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return cli
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,18 +16,16 @@ import msgspec
 import pytest
 
 from pytest_fairness import compare_runs
-from pytest_fairness.cli import main
 from pytest_fairness.commands.runs import _meant
 from pytest_fairness.errors import StoreError
 from pytest_fairness.reports import run_comparison
 from pytest_fairness.runs.judgements import Judgement, judgements
 from pytest_fairness.runs.reader import RunReader
+from tests.conftest import Cli
 from tests.reports.factories import disparity, results
 from tests.support.runs import records, rewrite
 from tests.support.sessions import run_pytest
 from tests.support.shared_sessions import made_once, shared_folder
-
-Cli = Callable[..., tuple[int, str, str]]
 
 ENDPOINTS = """
 endpoints:
@@ -93,17 +90,11 @@ def _three_runs(folder: Path) -> Path:
 
 
 @pytest.fixture
-def cli(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command in the project; gives its exit code, output and errors."""
+def cli(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs a command in the project."""
     monkeypatch.chdir(project)
     monkeypatch.setenv("COLUMNS", "160")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return cli
 
 
 def ids(project: Path) -> list[str]:

@@ -5,13 +5,13 @@ becomes of a request.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,6 +75,18 @@ def ask(server: BatchServer, store: RunStore) -> Go:
             return engine.run(planned)
 
     return go
+
+
+def asked_again(
+    server: BatchServer, store: RunStore, planned: list[PlannedTrial], retry: Retry
+) -> list[Trial]:
+    """The trials *planned*, in the next session of the run."""
+    store.close()
+    with (
+        RunStore.open(store.directory) as again,
+        Engine(endpoint_at(server), again, retry=retry) as engine,
+    ):
+        return engine.run(planned)
 
 
 def statuses(trials: list[Trial]) -> Counter[str]:
@@ -241,13 +253,7 @@ def test_what_was_not_come_to_waits_for_a_decision(
     )
     assert flags == {"batched": 8, "batch_expired": 2, "batch_cancelled": 2}
     assert sum(trial.cost or 0 for trial in trials if trial.status is Status.ERROR) == 0
-    directory = store.directory
-    store.close()
-    with (
-        RunStore.open(directory) as again,
-        Engine(endpoint_at(server), again, retry=Retry(errors=True)) as engine,
-    ):
-        assert statuses(engine.run(plan(8))) == {"answered": 8}
+    assert statuses(asked_again(server, store, plan(8), Retry(errors=True))) == {"answered": 8}
     assert set(server.answered.values()) == {1}
     assert len(server.ledger) == 8
 
@@ -408,20 +414,14 @@ def test_where_nothing_can_be_looked_up_it_is_unknown(
         "--fairness-retry-unknown" in str(trial.error) and (trial.cost or 0) > 0 for trial in trials
     )
     assert len(server.batches) == 1
-    directory = store.directory
-    store.close()
-    with (
-        RunStore.open(directory) as again,
-        Engine(endpoint_at(server), again, retry=Retry(unknown=True)) as engine,
-    ):
-        assert statuses(engine.run(plan(3))) == {"answered": 3}
+    assert statuses(asked_again(server, store, plan(3), Retry(unknown=True))) == {"answered": 3}
     assert len(server.batches) == 2
 
 
 # ------------------------------------------------------------ money
 
 
-@contextlib.contextmanager
+@contextmanager
 def held_batches(server: BatchServer) -> Iterator[None]:
     """No batch of *server* ends; afterwards all do, so that a test that fails waits for none."""
     server.hold = True
@@ -464,22 +464,34 @@ def test_a_cap_without_room_stops_before_anything_is_sent(
     assert set(server.answered.values()) == {1}
 
 
-def test_money_in_the_batch_of_another_worker_is_waited_for(
-    server: BatchServer, root: Path
-) -> None:
-    """For as long as that batch is in progress, however long a single call might take."""
+@contextmanager
+def money_elsewhere(
+    server: BatchServer, root: Path, *, attempt_timeout: float
+) -> Iterator[tuple[Future[list[Trial]], Future[list[Trial]]]]:
+    """Two workers under a cap that the batch of the first has used up: the five trials that it asks
+    for, and the three of the second, which waits for the money. The batch is on hold.
+    """
     with (
         open_store(root, "a session", writer="gw0") as one,
         open_store(root, "a session", writer="gw1") as other,
         Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
-        Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.4) as second,
+        Engine(
+            endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=attempt_timeout
+        ) as second,
         ThreadPoolExecutor(2) as pool,
         held_batches(server),
     ):
         has_it = pool.submit(first.run, plan(5))
         while not server.batches:
             time.sleep(0.01)
-        waits = pool.submit(second.run, plan(8)[5:])
+        yield has_it, pool.submit(second.run, plan(8)[5:])
+
+
+def test_money_in_the_batch_of_another_worker_is_waited_for(
+    server: BatchServer, root: Path
+) -> None:
+    """For as long as that batch is in progress, however long a single call might take."""
+    with money_elsewhere(server, root, attempt_timeout=0.4) as (has_it, waits):
         time.sleep(0.7)
         assert not waits.done()
         server.hold = False
@@ -504,18 +516,7 @@ def test_money_given_back_while_the_account_answers_is_seen(
 
     monkeypatch.setattr(Budget, "reserve", reserve_late)
     monkeypatch.setattr(server, "polls", 10_000)
-    with (
-        open_store(root, "a session", writer="gw0") as one,
-        open_store(root, "a session", writer="gw1") as other,
-        Engine(endpoint_at(server), one, max_cost=5.5 * WORST) as first,
-        Engine(endpoint_at(server), other, max_cost=5.5 * WORST, attempt_timeout=0.1) as second,
-        ThreadPoolExecutor(2) as pool,
-        held_batches(server),
-    ):
-        has_it = pool.submit(first.run, plan(5))
-        while not server.batches:
-            time.sleep(0.01)
-        waits = pool.submit(second.run, plan(8)[5:])
+    with money_elsewhere(server, root, attempt_timeout=0.1) as (has_it, waits):
         time.sleep(0.3)
         server.hold = False
         assert last_answer.wait(60)

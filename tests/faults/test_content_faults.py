@@ -38,6 +38,7 @@ from pytest_fairness.reports.escaping import csv_cell, terminal
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import open_store
+from tests.reports.factories import FORMULAS
 from tests.reports.page_reader import Page
 from tests.reports.test_markdown import OURS, Rendered, is_inert
 from tests.support.doubles import Scripted, cell, plan
@@ -288,21 +289,6 @@ def test_f40_any_text_survives_every_sink(
     for text in texts:
         element = ET.Element("property", value=terminal(text))
         assert ET.fromstring(ET.tostring(element)).get("value") is not None
-
-
-FORMULAS = [
-    "=1+1",
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "\x00=1",
-    " =1",
-    '"=1',
-    "\uff1d1",
-    "=cmd|'/c calc'!A1",
-]
 
 
 def test_f41_cells_of_a_table_are_no_formulas() -> None:

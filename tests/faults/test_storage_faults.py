@@ -329,24 +329,17 @@ def _git(project: Project, message: str) -> None:
     )
 
 
+def edited(old: str, new: str) -> dict[str, Any]:
+    """The suite with *new* in the place of *old*."""
+    return {"suite": SUITE.replace(old, new)}
+
+
 CHANGES: dict[str, tuple[dict[str, Any], list[str], str]] = {
-    "prompt": (
-        {"suite": SUITE.replace("a nurse", "a doctor")},
-        [],
-        "the prompt: the text of template 't1' changed",
-    ),
-    "n": (
-        {"suite": SUITE.replace("repetitions=1", "repetitions=2")},
-        [],
-        "n: repetitions were 1, are 2",
-    ),
-    "groups": (
-        {"suite": SUITE.replace('"black"', '"asian"')},
-        [],
-        "the groups of race_ethnicity were black, white",
-    ),
+    "prompt": (edited("a nurse", "a doctor"), [], "the prompt: the text of template 't1' changed"),
+    "n": (edited("repetitions=1", "repetitions=2"), [], "n: repetitions were 1, are 2"),
+    "groups": (edited('"black"', '"asian"'), [], "the groups of race_ethnicity were black, white"),
     "parameters": (
-        {"suite": SUITE.replace("repetitions=1", 'repetitions=1, parameters={"temperature": 0.5}')},
+        edited("repetitions=1", 'repetitions=1, parameters={"temperature": 0.5}'),
         [],
         "the parameter temperature was not given, is 0.5",
     ),

@@ -92,14 +92,6 @@ def test_marks(trials, outcome):
     assert_no_disparity(trials, outcome=outcome, by="race_ethnicity", alpha=1e-9)
 """
 
-PLANTED = """
-endpoints:
-  - name: "planted"
-    type: "simulated"
-    bias: {race_ethnicity: {black: -0.9}}
-    position_bias: 0.8
-"""
-
 SELECTION = """
 import pytest
 from pytest_fairness import assert_arm_reduces_disparity, assert_no_preference
@@ -221,6 +213,19 @@ def answer(messages):
 @pytest.fixture
 def endpoint():
     return answer
+"""
+
+#: Forty trials of an application that is called ``review``, which stands before it.
+REVIEWS = """
+@pytest.fixture
+def endpoint():
+    return review
+
+@pytest.mark.fairness_grid(
+    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=1,
+)
+def test_reviews(trials):
+    assert len(trials) == 40
 """
 
 COUNTED = """

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MODES
+from tests.support.entries import planted
 from tests.support.justifications import IN_FORCE
 from tests.support.shared_sessions import (
     PastSession,
@@ -147,7 +148,7 @@ def write(project: SharedProject) -> None:
     project.write(
         **files,
         conftest__py=suites.EXCLAMATIONS,
-        endpoints__yaml=suites.PLANTED,
+        endpoints__yaml=planted("race_ethnicity: {black: -0.9}", "position_bias: 0.8"),
         justifications__yaml=JUSTIFICATIONS,
         pytest__ini="[pytest]\n",
     )

@@ -15,21 +15,12 @@ from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.engine import progress
 from tests.support.batch_server import BatchServer, Fate
+from tests.support.entries import openai_entry
 from tests.support.sessions import Session
 
 from .conftest import GRID, Project, shown
 
 KEY = "sk-canary-0123456789abcdef"
-ENTRY = """\
-endpoints:
-  - name: "model"
-    type: "openai"
-    model: "gpt-4o-mini"
-    base_url: "{url}"
-    api_key_env: "OPENAI_API_KEY"
-    price: {{input_per_million: 10, output_per_million: 20}}
-    default_parameters: {{max_tokens: 300}}
-"""
 MODEL = ("--fairness-endpoint", "model")
 BATCH = "    batch: {poll_seconds: 0.05}\n"
 SMALL = GRID.replace("names=(20,), repetitions=2", "names=3, repetitions=1").replace(
@@ -56,7 +47,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
 
 def write(project: Project, server: BatchServer, suite: str, batch: str = BATCH) -> None:
     """The suite and an entry for the server, with ``batch:`` or without."""
-    project.write(suite, ENTRY.format(url=server.openai_url) + batch)
+    entry = openai_entry("model", server.openai_url, price=(10, 20), max_tokens=300)
+    project.write(suite, f"endpoints:\n{entry}{batch}")
 
 
 def test_the_findings_are_those_of_one_by_one(project: Project, server: BatchServer) -> None:

@@ -16,10 +16,11 @@ from tests.support.runs import lines, records
 from tests.support.servers import ModelServer
 
 from .conftest import BIASED, GRID, MODELS, Project, shown
+from .suites import REVIEWS
 
 #: An application that counts what it is asked, dies in the middle if told so, and fails for a
 #: while.
-PROJECT = """
+APPLICATION = """
 import os
 import pytest
 
@@ -32,18 +33,12 @@ def review(prompt):
     if os.environ.get("FAILING") and sum(map(ord, prompt)) % 5 == 0:
         raise RuntimeError("database is locked")
     return f"Review of {prompt}"
-
-@pytest.fixture
-def endpoint():
-    return review
-
-@pytest.mark.fairness_grid(
-    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=1,
-)
-def test_reviews(trials):
-    assert len(trials) == 40
-    assert (trials["status"] == "answered").all(), trials["status"].value_counts().to_dict()
 """
+PROJECT = (
+    APPLICATION
+    + REVIEWS
+    + '    assert (trials["status"] == "answered").all(), trials["status"].value_counts().to_dict()\n'
+)
 SLOWLY = ("-o", "fairness_concurrency=2")
 RESUME = (*SLOWLY, "--fairness-resume=last")
 

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_fairness.cli import main
 from tests.conftest import MODES
+from tests.support.entries import openai_entry
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import GRID, Project, shown
@@ -181,24 +182,12 @@ def test_recorded_resumed_and_in_parts(
     )
 
 
-TWO_MODELS = """
-endpoints:
-  - &first
-    name: "cheap"
-    type: "openai"
-    model: "gpt-4o-mini"
-    base_url: "{url}"
-    api_key_env: "OPENAI_API_KEY"
-    price: {{input_per_million: 0.15, output_per_million: 0.6}}
-    default_parameters: {{max_tokens: 100}}
-  - name: "dear"
-    type: "openai"
-    model: "gpt-4o"
-    base_url: "{url}"
-    api_key_env: "OPENAI_API_KEY"
-    price: {{input_per_million: 2.5, output_per_million: 10}}
-    default_parameters: {{max_tokens: 100}}
-""".replace("&first\n    ", "")
+def two_models(
+    url: str, *, model: str = "gpt-4o", price: tuple[float, float] | None = (2.5, 10)
+) -> str:
+    """``endpoints.yaml`` with one that is cheap and one that is dear, of this *model* and *price*."""
+    cheap = openai_entry("cheap", url, price=(0.15, 0.6))
+    return "endpoints:\n" + cheap + openai_entry("dear", url, model=model, price=price)
 
 
 def test_what_is_announced_and_capped(
@@ -216,7 +205,7 @@ def test_rated(trials):
     assert len(trials) == 4
 """
     with ModelServer() as server:
-        project.write(small, TWO_MODELS.format(url=server.openai_url))
+        project.write(small, two_models(server.openai_url))
         result = project.run("--fairness-endpoint=all", "--fairness-max-cost=1", "-v")
         result.assert_outcomes(passed=2)
         assert Counter(request.json["model"] for request in server.requests) == {
@@ -231,11 +220,7 @@ def test_rated(trials):
         assert "(cap $1.00)" in text
         assert {entry["name"] for entry in project.manifest["endpoints"]} == {"cheap", "dear"}
 
-        unpriced = TWO_MODELS.replace(
-            "    price: {{input_per_million: 2.5, output_per_million: 10}}\n", ""
-        )
-        unpriced = unpriced.replace("gpt-4o\n", "made-up\n").replace('"gpt-4o"', '"made-up"')
-        project.write(small, unpriced.format(url=server.openai_url))
+        project.write(small, two_models(server.openai_url, model="made-up", price=None))
         result = project.run("--fairness-endpoint=cheap,dear", "--fairness-max-cost=1")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines(["*endpoint 'dear' has no known price*"])
@@ -259,7 +244,7 @@ def test_greeted(cell):
     assert cell.reply
 """
     with ModelServer() as server:
-        project.write(suite, TWO_MODELS.format(url=server.openai_url))
+        project.write(suite, two_models(server.openai_url))
         server.then(None, Fault(status=401))
         result = project.run("--fairness-endpoint=all")
         result.assert_outcomes(errors=10)

@@ -12,9 +12,11 @@ from pytest_fairness.pytest_layer import xdist
 from tests.conftest import MODES
 
 from .conftest import Project, shown
+from .suites import REVIEWS
 
 #: An application that takes its time, and writes down when it was called.
-SLOW = """
+SLOW = (
+    """
 import time
 import pytest
 
@@ -23,17 +25,9 @@ def review(prompt):
         log.write(f"{time.time()}\\n")
     time.sleep(0.05)
     return "Fine."
-
-@pytest.fixture
-def endpoint():
-    return review
-
-@pytest.mark.fairness_grid(
-    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=(20,), repetitions=1,
-)
-def test_reviews(trials):
-    assert len(trials) == 40
 """
+    + REVIEWS
+)
 
 
 def test_workers_have_one_line_of_progress(project: Project) -> None:

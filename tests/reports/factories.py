@@ -15,6 +15,23 @@ HOSTILE = (
     " \ud800 \u2028 javascript:alert(3) =cmd|'/c calc'!A1 ::set-output name=a::b"
 )
 
+#: What a spreadsheet may take for a formula: the openings that OWASP names, also behind white space,
+#: quotes and in full width.
+FORMULAS = (
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "\x00=1",
+    " =1",
+    '"=1',
+    "\uff1d1",
+    "=cmd|'/c calc'!A1",
+)
+
 
 def group(name: str = "white", value: float | None = 0.72, **changes: Any) -> GroupResult:
     """One group; the interval is ± .04 around the value unless given."""
@@ -153,6 +170,7 @@ def passing(**changes: Any) -> Finding:
 
 def four_fifths(**changes: Any) -> Finding:
     """A FAIL of the four-fifths rule on call-backs by race."""
+    sent = {"n": 2435, "clusters": 18, "refused": 0, "refusal_rate": None}
     ratio = {
         "impact_ratio": 0.668,
         "impact_ratio_low": 0.555,
@@ -169,26 +187,8 @@ def four_fifths(**changes: Any) -> Finding:
         "model_endpoint": None,
         "tier": None,
         "group_results": (
-            group(
-                "white",
-                0.0965,
-                n=2435,
-                clusters=18,
-                low=0.078,
-                high=0.115,
-                refused=0,
-                refusal_rate=None,
-            ),
-            group(
-                "black",
-                0.0645,
-                n=2435,
-                clusters=18,
-                low=0.051,
-                high=0.078,
-                refused=0,
-                refusal_rate=None,
-            ),
+            group("white", 0.0965, low=0.078, high=0.115, **sent),
+            group("black", 0.0645, low=0.051, high=0.078, **sent),
         ),
         "pairs": (
             pair("white", "black", Verdict.FAIL, 0.24, metric="called_back", statistics=ratio),
@@ -258,6 +258,11 @@ def categorical(**changes: Any) -> Finding:
         "pairs": (pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career"),),
     }
     return disparity(**{**data, **changes})
+
+
+def of_each_kind(*, simulated: bool = False) -> tuple[Finding, ...]:
+    """A finding of each kind; a *simulated* run is that of the one that passes."""
+    return disparity(), passing(simulated=simulated), four_fifths(), baseline(), categorical()
 
 
 def results(*findings: Finding, **changes: Any) -> RunResults:

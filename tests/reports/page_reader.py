@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+#: The elements of a table.
+TABLE = ("table", "thead", "tbody", "tr", "th", "td")
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 ALLOWED = {
     *(

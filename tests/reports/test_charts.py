@@ -206,26 +206,22 @@ def test_runs_stand_from_left_to_right_with_who_answered():
     """A mark a run, joined by lines; a dashed line where another model answered; no mark for a run
     without a value.
     """
+
+    def judged(label: str, model: str, value: float, verdict: Verdict) -> ForestRow:
+        return ForestRow(
+            label=label,
+            value=value,
+            low=value - 0.1,
+            high=value + 0.1,
+            verdict=verdict,
+            words=f"{value:+.2f} {verdict}",
+            part=model,
+        )
+
     rows = [
-        ForestRow(
-            label="r1",
-            value=0.2,
-            low=0.1,
-            high=0.3,
-            verdict=Verdict.PASS,
-            words="+0.20 PASS",
-            part="m-1",
-        ),
+        judged("r1", "m-1", 0.2, Verdict.PASS),
         ForestRow(label="r2", words="not tested", part="m-1"),
-        ForestRow(
-            label="r3",
-            value=0.6,
-            low=0.4,
-            high=0.8,
-            verdict=Verdict.FAIL,
-            words="+0.60 FAIL",
-            part=HOSTILE,
-        ),
+        judged("r3", HOSTILE, 0.6, Verdict.FAIL),
     ]
     root, description = drawn(OverTime(title="t", axis="d", rows=tuple(rows), band=(-0.2, 0.2)))
     assert description == "3 runs: r1: +0.20 PASS; r2: not tested; r3: +0.60 FAIL"

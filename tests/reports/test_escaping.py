@@ -23,7 +23,7 @@ from pytest_fairness.reports.escaping import (
     wrapped,
 )
 
-from .factories import HOSTILE
+from .factories import FORMULAS, HOSTILE
 
 #: Any text a model may emit, lone surrogates and control codes included.
 ANY = st.text(st.characters(), max_size=120) | st.sampled_from(
@@ -71,22 +71,8 @@ def test_a_csv_cell_is_never_a_formula_and_stays_one_cell(text):
 
 
 def test_openings_of_formulas_get_an_apostrophe_and_numbers_stay_numbers():
-    """The openings that OWASP names, also behind white space, quotes and in full width; a figure of
-    ours is none.
-    """
-    for text in [
-        "=1+1",
-        "+1",
-        "-1",
-        "@SUM(A1)",
-        "\t=1",
-        "\r=1",
-        " =1",
-        '"=1',
-        "＝1",
-        "\x00=1",
-        "\n=1",
-    ]:
+    """A figure of ours is none."""
+    for text in FORMULAS:
         assert csv_cell(text).startswith("'")
     assert [csv_cell(-0.5), csv_cell(3), csv_cell(None)] == ["-0.5", "3", ""]
 

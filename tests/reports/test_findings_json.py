@@ -14,19 +14,8 @@ from pytest_fairness.reports.findings_json import NAME, conclude, read_results, 
 from pytest_fairness.reports.plain_text import summary_lines
 from tests.support.findings_schema import conforming
 
-from .factories import (
-    HOSTILE,
-    baseline,
-    categorical,
-    disparity,
-    four_fifths,
-    group,
-    pair,
-    passing,
-    results,
-    run_folder,
-    trial,
-)
+from . import factories
+from .factories import HOSTILE
 
 
 def test_results_come_back_equal(tmp_path):
@@ -34,20 +23,13 @@ def test_results_come_back_equal(tmp_path):
     surrogates too; its verdicts are counted, the worst first. Schema 2: run, summary, items with
     the places of their findings, findings with their test.
     """
-    hostile = disparity(
+    hostile = factories.disparity(
         sentence=HOSTILE,
-        pairs=(pair(HOSTILE, "b", effect=float("inf"), effect_low=float("-inf")),),
-        group_results=(group(HOSTILE),),
+        pairs=(factories.pair(HOSTILE, "b", effect=float("inf"), effect_low=float("-inf")),),
+        group_results=(factories.group(HOSTILE),),
     )
-    every = (
-        disparity(),
-        passing(simulated=True),
-        four_fifths(),
-        baseline(),
-        categorical(),
-        hostile,
-    )
-    written = results(*every, missing=["a::b"])
+    every = factories.of_each_kind(simulated=True)
+    written = factories.results(*every, hostile, missing=["a::b"])
     save_results(written, tmp_path)
     assert (tmp_path / NAME).read_bytes().isascii()
     assert read_results(tmp_path) == written
@@ -58,20 +40,20 @@ def test_results_come_back_equal(tmp_path):
     assert conforming(data)["schema"] == 2
     assert [item["findings"] for item in data["items"]] == [[at] for at in range(6)]
     assert (data["findings"][0]["nodeid"], data["findings"][0]["verdict"]) == (
-        disparity().test_id,
+        factories.disparity().test_id,
         "FAIL",
     )
 
 
 def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
     """Endpoints and versions from the manifest; counts, cost and provenance from the log itself."""
-    run_folder(
+    factories.run_folder(
         tmp_path,
-        results(),
+        factories.results(),
         [
-            trial(),
-            trial("black", status="refused"),
-            trial("asian", cost=None, source="simulated"),
+            factories.trial(),
+            factories.trial("black", status="refused"),
+            factories.trial("asian", cost=None, source="simulated"),
             {"type": "attempt", "key": "x", "status": "answered", "about": '"trial"'},
         ],
     )
@@ -81,7 +63,7 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
     }  # fmt: skip
     ledger = {
         "items": [{"nodeid": "t::a", "outcome": "failed", "message": "no", "findings": [0]}],
-        "findings": [{**disparity().to_dict(), "nodeid": "t::a"}],
+        "findings": [{**factories.disparity().to_dict(), "nodeid": "t::a"}],
         "missing": ["t::b"],
     }
     save_results(conclude(tmp_path, manifest, ledger), tmp_path)
@@ -100,16 +82,16 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
 def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
     """Of the records of one trial the last counts, and its cost is of both; what stays unknown is
     named, with the option that asks it again."""
-    run_folder(
+    factories.run_folder(
         tmp_path,
-        results(),
+        factories.results(),
         [
-            trial(key="a", status="unknown"),
-            trial(key="b", status="unknown", cost=0.002),
-            trial(key="c", status="error", cost=0.0),
-            trial(key="c", status="error", cost=0.0),
-            trial(key="b", cost=0.003),
-            trial(key="d"),
+            factories.trial(key="a", status="unknown"),
+            factories.trial(key="b", status="unknown", cost=0.002),
+            factories.trial(key="c", status="error", cost=0.0),
+            factories.trial(key="c", status="error", cost=0.0),
+            factories.trial(key="b", cost=0.003),
+            factories.trial(key="d"),
         ],
     )
     manifest = {"id": "r1", "notes": ["resumed"]}
@@ -130,8 +112,14 @@ def test_findings_are_counted_by_module_class_tier_and_endpoint():
     """Each finding once in each of the four, under ``none`` where it has no such thing; tests by
     how they ended.
     """
-    unusable = categorical(reason=Reason.N, test_module="test_careers", tier=1)
-    summary = results(disparity(), passing(), four_fifths(), unusable, missing=["a::b"]).summary
+    unusable = factories.categorical(reason=Reason.N, test_module="test_careers", tier=1)
+    summary = factories.results(
+        factories.disparity(),
+        factories.passing(),
+        factories.four_fifths(),
+        unusable,
+        missing=["a::b"],
+    ).summary
 
     def of(fail: int = 0, inconclusive: int = 0, passed: int = 0) -> dict[str, int]:
         return {"FAIL": fail, "FLAG": 0, "INCONCLUSIVE": inconclusive, "PASS": passed}
@@ -154,8 +142,11 @@ def test_findings_are_counted_by_module_class_tier_and_endpoint():
 def test_counts_are_shown(tmp_path):
     """A table each in the report, but not for a single finding; a line an endpoint in the terminal,
     where there are several."""
-    run = results(
-        disparity(), passing(), passing(model_endpoint=HOSTILE, outcome="another"), four_fifths()
+    run = factories.results(
+        factories.disparity(),
+        factories.passing(),
+        factories.passing(model_endpoint=HOSTILE, outcome="another"),
+        factories.four_fifths(),
     )
     section = counts_section(run, tmp_path)
     module, protected, tier, endpoint = section.parts
@@ -163,16 +154,17 @@ def test_counts_are_shown(tmp_path):
     assert protected.head == ("Protected class", "Findings", "FAIL", "FLAG", "INCONCLUSIVE", "PASS")
     assert tier.rows == (("2", "3", "1", "–", "–", "2"), ("none", "1", "1", "–", "–", "–"))
     assert len(endpoint.rows) == 3
-    assert counts_section(results(disparity()), tmp_path) is None
+    assert counts_section(factories.results(factories.disparity()), tmp_path) is None
     shown = summary_lines(run)
     assert "  gpt-4o: 1 FAIL, 1 PASS" in shown
     assert "\x1b" not in "".join(shown)
-    assert "  gpt-4o: 1 FAIL" not in summary_lines(results(disparity()))
+    assert "  gpt-4o: 1 FAIL" not in summary_lines(factories.results(factories.disparity()))
 
 
 def test_findings_of_schema_1_are_read_as_of_schema_2(tmp_path):
     """They have no summary, and nothing where nothing was computed: both are filled in."""
-    data = results(disparity(test_statistic="", effect_size="")).to_dict() | {"schema": 1}
+    finding = factories.disparity(test_statistic="", effect_size="")
+    data = factories.results(finding).to_dict() | {"schema": 1}
     del data["summary"]
     (tmp_path / NAME).write_text(json.dumps(data))
     read = read_results(tmp_path)
@@ -192,7 +184,8 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
     """
     with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         read_results(tmp_path)
-    (tmp_path / NAME).write_text(json.dumps(results(disparity()).to_dict() | {"schema": 3}))
+    later = factories.results(factories.disparity()).to_dict() | {"schema": 3}
+    (tmp_path / NAME).write_text(json.dumps(later))
     with pytest.raises(
         FairnessError, match=r"findings.json: findings of schema 3 .* the version that wrote them"
     ):
@@ -210,18 +203,20 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path):
     folder.mkdir()
     (folder / NAME).symlink_to(target)
     with pytest.raises(StoreError, match="symbolic link"):
-        save_results(results(), folder)
+        save_results(factories.results(), folder)
     assert target.read_text() == "precious"
 
 
 def test_logs_are_read_leniently(tmp_path):
     """Torn lines, foreign records, odd types and newer fields never stop a report."""
     lines = [
-        json.dumps(trial()),
+        json.dumps(factories.trial()),
         '{"type":"trial","status":',
         '{"type":"trial"}',
         '["trial"]',
-        json.dumps(trial() | {"cell": 3, "messages": [1, {"role": None}], "replies": "x"}),
+        json.dumps(
+            factories.trial() | {"cell": 3, "messages": [1, {"role": None}], "replies": "x"}
+        ),
         "\x00\xff trial",
         '{"a":' * 99_999 + '"trial"',
     ]

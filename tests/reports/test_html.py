@@ -20,11 +20,11 @@ from pytest_fairness.reports.report_page import report_page
 
 from .factories import (
     HOSTILE,
-    baseline,
     categorical,
     disparity,
     four_fifths,
     group,
+    of_each_kind,
     pair,
     passing,
     results,
@@ -39,7 +39,7 @@ def _page(tmp_path, *findings, trials=(), **changes) -> Page:
     return Page(write_html(folder).read_text(encoding="utf-8"))
 
 
-EVERY = (disparity(), passing(simulated=True), four_fifths(), baseline(), categorical())
+EVERY = of_each_kind(simulated=True)
 
 
 @pytest.fixture(scope="module")

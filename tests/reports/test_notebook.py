@@ -15,24 +15,17 @@ import pytest
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from tests.reports.factories import (
-    HOSTILE,
-    baseline,
-    categorical,
-    disparity,
-    four_fifths,
-    group,
-    pair,
-    passing,
-)
-from tests.reports.page_reader import Page
+from tests.reports import factories
+from tests.reports.factories import HOSTILE
+from tests.reports.page_reader import TABLE, Page
 
 BARE = Finding(assertion="x", verdict=Verdict.PASS, sentence="Nothing.")
-ALL = [disparity(), passing(), four_fifths(), baseline(), categorical(), BARE]
-EVIL = disparity(
+ALL = [*factories.of_each_kind(), BARE]
+EVIL = factories.disparity(
     sentence=HOSTILE, protected_class=HOSTILE, outcome=HOSTILE, unit=HOSTILE, notes=(HOSTILE,), effect_size=HOSTILE,
     description=HOSTILE, model_endpoint=HOSTILE, cluster=HOSTILE, test_id=HOSTILE, assertion=HOSTILE,
-    pairs=(pair(HOSTILE, "b", notes=(HOSTILE,), metric=HOSTILE),), group_results=(group(HOSTILE), group("b")),
+    pairs=(factories.pair(HOSTILE, "b", notes=(HOSTILE,), metric=HOSTILE),),
+    group_results=(factories.group(HOSTILE), factories.group("b")),
 )  # fmt: skip
 _IMAGE = re.compile(
     r'<img src="data:image/svg\+xml;base64,([\w+/=]+)" alt="([^"<>]+)" style="[^"<>]*">'
@@ -42,9 +35,12 @@ _IMAGE = re.compile(
 @pytest.mark.parametrize(
     ("finding", "words"),
     [
-        (disparity(), "<Finding FAIL: 'sentiment' by 'race_ethnicity', d = +0.81, n = 800>"),
         (
-            passing(
+            factories.disparity(),
+            "<Finding FAIL: 'sentiment' by 'race_ethnicity', d = +0.81, n = 800>",
+        ),
+        (
+            factories.passing(
                 verdict=Verdict.INCONCLUSIVE,
                 reason=Reason.PRECISION,
                 effect_size="d = −0.06, 90 % interval",
@@ -66,17 +62,7 @@ def test_the_card_is_inert_and_leaks_no_style(finding: Finding) -> None:
     shown = finding._repr_html_()
     pictures = _IMAGE.findall(shown)
     page = Page(_IMAGE.sub("", shown))
-    assert {tag for tag, _ in page.elements} <= {
-        "div",
-        "p",
-        "span",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-    }
+    assert {tag for tag, _ in page.elements} <= {"div", "p", "span", *TABLE}
     assert {name for _, attributes in page.elements for name in attributes} <= {"style"}
     assert finding.verdict in page.text
     assert len(pictures) == bool(finding.group_results)
@@ -100,21 +86,23 @@ def test_the_card_is_inert_and_leaks_no_style(finding: Finding) -> None:
 
 
 def test_the_card_says_what_was_simulated_and_replayed() -> None:
-    assert "simulated endpoint: no model was asked" in disparity(simulated=True)._repr_html_()
-    assert "replayed: no model was asked now" in disparity(replayed=True)._repr_html_()
+    simulated, replayed = factories.disparity(simulated=True), factories.disparity(replayed=True)
+    assert "simulated endpoint: no model was asked" in simulated._repr_html_()
+    assert "replayed: no model was asked now" in replayed._repr_html_()
 
 
 def test_the_page_is_the_card_of_the_report() -> None:
-    page = Page(disparity(simulated=True).to_html())
+    page = Page(factories.disparity(simulated=True).to_html())
     assert "No model was asked" in page.text
     assert "Each pair of groups" in page.text
-    assert "How this was judged" in disparity(explanation="A.\n\nHow this was judged. B.").to_html()
+    explained = factories.disparity(explanation="A.\n\nHow this was judged. B.")
+    assert "How this was judged" in explained.to_html()
     assert "of run" not in page.text
     assert page.all("script") == []
 
 
 def test_groups_and_pairs_are_tables() -> None:
-    groups, pairs = categorical().to_frame(), four_fifths().to_frame("pairs")
+    groups, pairs = factories.categorical().to_frame(), factories.four_fifths().to_frame("pairs")
     assert groups.loc[1, ["group", "n", "share_nurse"]].tolist() == ["men", 200, 0.21]
     assert groups["value"].isna().all()
     assert groups["value"].dtype == float
@@ -130,14 +118,14 @@ def test_groups_and_pairs_are_tables() -> None:
     assert len(empty) == 0
     assert list(empty)[:2] == ["group_1", "group_2"]
     with pytest.raises(UsageError, match="'groups' and 'pairs', no 'cells'"):
-        disparity().to_frame("cells")
+        factories.disparity().to_frame("cells")
 
 
 def test_pictures_are_files(tmp_path: Path) -> None:
     """Of the groups if nothing is said, else of what there is."""
-    finding = disparity()
+    finding = factories.disparity()
     assert finding.plot().svg == finding.plot("groups").svg != finding.plot("pairs").svg
-    assert baseline().plot().svg == baseline().plot("pairs").svg
+    assert factories.baseline().plot().svg == factories.baseline().plot("pairs").svg
     # In its own colours, light and dark, from the style sheet of the report.
     light, _, dark = finding.plot().svg.partition("@media (prefers-color-scheme: dark)")
     assert ".picture .dot.fail { fill: #b3261e; }" in light.replace(", .picture .arrow.fail", "")
@@ -145,7 +133,7 @@ def test_pictures_are_files(tmp_path: Path) -> None:
     path = finding.plot("pairs").save(tmp_path / "effects.svg")
     assert path.read_text(encoding="utf-8") == finding.plot("pairs")._repr_svg_()
     with pytest.raises(UsageError, match="nothing to draw of the pairs"):
-        four_fifths().plot("pairs")
+        factories.four_fifths().plot("pairs")
 
 
 def test_whoever_imports_a_public_name_has_all_of_it() -> None:

@@ -15,19 +15,8 @@ from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.finding_sections import MOST_GROUPS, MOST_PAIRS
 from pytest_fairness.reports.plain_text import WIDTH, finding_text, summary_lines
 
-from .factories import (
-    HOSTILE,
-    baseline,
-    categorical,
-    disparity,
-    four_fifths,
-    group,
-    pair,
-    passing,
-    results,
-)
-
-EVERY = [disparity(), passing(), four_fifths(), baseline(), categorical()]
+from . import factories
+from .factories import HOSTILE
 
 EXPECTED = """\
 PASS: no difference worth minding on word_count among the two groups of gender.
@@ -58,12 +47,14 @@ report: .fairness/runs/2026-02-28-001/report.html"""
 
 def test_a_finding_reads_as_it_should():
     """The whole text of a small finding."""
-    assert finding_text(passing(simulated=True)) == EXPECTED
+    assert finding_text(factories.passing(simulated=True)) == EXPECTED
 
 
 def test_a_summary_reads_as_it_should():
     """The whole end of a session: the worst first, where each comes from, and the report last."""
-    run = results(passing(simulated=True), four_fifths(), categorical())
+    run = factories.results(
+        factories.passing(simulated=True), factories.four_fifths(), factories.categorical()
+    )
     assert "\n".join(summary_lines(run, ".fairness/runs/2026-02-28-001/report.html")) == SUMMARY
 
 
@@ -71,18 +62,18 @@ def test_every_finding_fits_and_leads_with_its_sentence():
     """A hundred columns, the sentence before any table, and what each kind is about; rows end where
     titles do.
     """
-    for finding in EVERY:
+    for finding in factories.of_each_kind():
         text = finding_text(finding)
         assert max(map(columns_of, text.splitlines())) <= WIDTH
         assert text.replace("\n", " ").startswith(finding.sentence)
         assert ("effect d" in text) == (finding.assertion == "no_disparity")
     for finding, words in (
-        (four_fifths(), ("0.668", "0.555 to 0.804", "9.7 %")),
-        (baseline(), ("approved", "now", "change", "−8.40", "overall", "age")),
-        (categorical(), ("engineer", "61.0 %")),
+        (factories.four_fifths(), ("0.668", "0.555 to 0.804", "9.7 %")),
+        (factories.baseline(), ("approved", "now", "change", "−8.40", "overall", "age")),
+        (factories.categorical(), ("engineer", "61.0 %")),
     ):
         assert all(word in finding_text(finding) for word in words)
-    lines = finding_text(disparity()).splitlines()
+    lines = finding_text(factories.disparity()).splitlines()
     start = next(at for at, line in enumerate(lines) if "effect d" in line)
     cells = zip(lines[start : start + 3], ["effect d", "+0.81", "+0.41"], strict=True)
     assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1
@@ -91,9 +82,11 @@ def test_every_finding_fits_and_leads_with_its_sentence():
 def test_long_tables_keep_the_most_severe_pairs_and_say_how_many_are_missing():
     """190 pairs do not flood a terminal, and no FAIL is among those left out."""
     names = [f"group {number}" for number in range(30)]
-    pairs = [pair(a, b, Verdict.PASS, 0.01) for a, b in itertools.combinations(names, 2)]
-    pairs[400] = pair("group 28", "group 29", Verdict.FAIL, 0.9)
-    text = finding_text(disparity(group_results=tuple(map(group, names)), pairs=tuple(pairs)))
+    pairs = [factories.pair(a, b, Verdict.PASS, 0.01) for a, b in itertools.combinations(names, 2)]
+    pairs[400] = factories.pair("group 28", "group 29", Verdict.FAIL, 0.9)
+    text = finding_text(
+        factories.disparity(group_results=tuple(map(factories.group, names)), pairs=tuple(pairs))
+    )
     assert "group 28 – group 29" in text
     assert f"… and {len(pairs) - MOST_PAIRS} more pairs" in text
     assert f"… and {30 - MOST_GROUPS} more groups" in text
@@ -107,13 +100,13 @@ def test_the_literal_specification_and_the_justification_are_shown():
         "date": "2026-01-31",
         "expiry": "2026-07-31",
     }
-    finding = disparity(
+    finding = factories.disparity(
         verdict=Verdict.INCONCLUSIVE, spec_verdict=Verdict.PASS, justification=given
     )
     text = finding_text(finding)
     assert "by the plain recipe, each reply by itself: PASS" in text
     assert "justified: reviewed (Jane Smith, 2026-01-31, until 2026-07-31)" in text
-    assert "justified" not in finding_text(disparity())
+    assert "justified" not in finding_text(factories.disparity())
 
 
 @settings(max_examples=25, deadline=None)
@@ -123,19 +116,19 @@ def test_any_text_in_any_field_fits_and_is_harmless(text):
     """Widths and characters hold for whatever a group, an outcome or a note is called, in the
     summary too.
     """
-    finding = disparity(
+    finding = factories.disparity(
         **dict.fromkeys(
             ("sentence", "protected_class", "outcome", "unit", "block", "test_id"), text
         ),
         cluster=text or None,
         notes=(text,),
         justification={"reason": text, "approver": text},
-        group_results=(group(text), group("b", None)),
-        pairs=(pair(text, "b", metric=text), pair("b", text)),
+        group_results=(factories.group(text), factories.group("b", None)),
+        pairs=(factories.pair(text, "b", metric=text), factories.pair("b", text)),
     )
     shown = finding_text(finding)
     assert max(map(columns_of, shown.splitlines())) <= WIDTH
-    for line in (*shown.split("\n"), *summary_lines(results(finding), text)):
+    for line in (*shown.split("\n"), *summary_lines(factories.results(finding), text)):
         assert not [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
 
@@ -143,8 +136,10 @@ def test_marks_and_what_is_missing_stand_in_the_summary():
     """Simulated, justified and expected stand on the first line, however long the sentence is; a
     summary never looks complete when it is not.
     """
-    run = results(
-        disparity(simulated=True, sentence="FAIL: " + "long " * 90, justification={"reason": "r"}),
+    run = factories.results(
+        factories.disparity(
+            simulated=True, sentence="FAIL: " + "long " * 90, justification={"reason": "r"}
+        ),
         items=[{"nodeid": "t::a", "outcome": "xfailed", "findings": [0]}],
         missing=[f"t::{number}" for number in range(25)],
     )
@@ -153,8 +148,8 @@ def test_marks_and_what_is_missing_stand_in_the_summary():
     assert "    t::a" in lines
     assert "  never finished: t::0" in lines
     assert "  … and 15 more" in lines
-    assert "(replayed)" in summary_lines(results(passing(replayed=True)))[0]
-    assert summary_lines(results()) == [
+    assert "(replayed)" in summary_lines(factories.results(factories.passing(replayed=True)))[0]
+    assert summary_lines(factories.results()) == [
         "fairness: 0 findings, nothing was judged",
         "cost: $1.2345 for 800 trials",
     ]

@@ -28,6 +28,7 @@ from pytest_fairness.reports.html import render
 from pytest_fairness.reports.sections import Entry
 from pytest_fairness.reports.verification import is_on_wire
 from pytest_fairness.runs.judgements import TYPE
+from tests.support.justifications import IN_FORCE
 from tests.support.runs import relogged, resummed
 from tests.support.shared_sessions import SharedProject, SharedSessions, shared_folder
 
@@ -251,14 +252,11 @@ def test_the_index_leads_to_everything(folder: Path) -> None:
 
 def test_justifications_stand_in_the_index(tmp_path: Path) -> None:
     """Also one that is hostile; a mitigation leads to the report."""
-    reason = {
-        "reason": "<i>small</i>",
-        "approver": "Ann",
-        "date": "2026-01-31",
-        "expiry": "2026-07-31",
-    }
     flag = Finding(
-        assertion="no_disparity", verdict=Verdict.FLAG, sentence="FLAG: a", justification=reason
+        assertion="no_disparity",
+        verdict=Verdict.FLAG,
+        sentence="FLAG: a",
+        justification={**IN_FORCE, "reason": "<i>small</i>"},
     )
     results = RunResults(run={"id": "2026-02-28-001", "versions": {}}, findings=(flag,))
     page = render(bundle_page(results, tmp_path, {"report.html": "x"}), results.run)

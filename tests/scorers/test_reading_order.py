@@ -59,47 +59,42 @@ WAYS: dict[str, Callable[[Spoken, str], str]] = {
 BEFORE = "Something was said of it before, at length.\n"
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.fixture(params=READERS)
+def spoken(request: pytest.FixtureRequest) -> Spoken:
+    return READERS[request.param]
+
+
 @pytest.mark.parametrize("place", range(1, len(WAYS)))
-def test_the_plainer_way_decides(name: str, place: int) -> None:
+def test_the_plainer_way_decides(spoken: Spoken, place: int) -> None:
     """Each way of answering beats the next one, wherever it stands."""
-    spoken = READERS[name]
     plainer, looser = list(WAYS.values())[place - 1 : place + 1]
     word, value = spoken.first
     text = f"{plainer(spoken, word)}\n{looser(spoken, spoken.second[0])}"
     assert spoken.read(f"{BEFORE}{text}") == value, text
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_a_line_of_its_own_beats_sentences(name: str) -> None:
+def test_a_line_of_its_own_beats_sentences(spoken: Spoken) -> None:
     """The last one before the first."""
-    spoken = READERS[name]
     word, value = spoken.second
     assert spoken.read(f"{spoken.sentence}\n{word}") == value
     assert spoken.read(f"{word}\n{spoken.sentence}") == value
     assert spoken.read(f"{spoken.first[0]}\n{BEFORE}{word}") == value
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_thoughts_are_off_whatever_stands_in_them(name: str) -> None:
-    spoken = READERS[name]
+def test_thoughts_are_off_whatever_stands_in_them(spoken: Spoken) -> None:
     word, value = spoken.second
     for way in WAYS.values():
         thought = f"<think>{way(spoken, spoken.first[0])}</think>"
         assert spoken.read(f"{thought}\n{word}") == value, thought
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_what_precedes_a_change_of_mind_is_off(name: str) -> None:
-    spoken = READERS[name]
+def test_what_precedes_a_change_of_mind_is_off(spoken: Spoken) -> None:
     word, value = spoken.second
     text = f"{spoken.label}: {spoken.first[0]}\nOn reflection, no.\n{spoken.label}: {word}"
     assert spoken.read(text) == value
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_two_answers_by_one_way_are_none(name: str) -> None:
-    spoken = READERS[name]
+def test_two_answers_by_one_way_are_none(spoken: Spoken) -> None:
     labels = [f"{spoken.label}: {word}" for word, _ in (spoken.first, spoken.second)]
     assert spoken.read("\n".join(labels)) is None
     tags = [f"<answer>{word}</answer>" for word, _ in (spoken.first, spoken.second)]

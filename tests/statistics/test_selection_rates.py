@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from pytest_fairness.statistics.arrays import Coded, code
 from pytest_fairness.statistics.bradley_terry import interaction
-from pytest_fairness.statistics.choices import FIRST, SECOND, Choices, read_choices
+from pytest_fairness.statistics.choices import FIRST, SECOND, Choices
 from pytest_fairness.statistics.selection_rates import (
     clustered_interaction,
     clustered_mean,
@@ -23,7 +23,7 @@ from pytest_fairness.statistics.selection_rates import (
 )
 from pytest_fairness.statistics.win_rates import round_robin
 
-from ..support.choice_tables import table
+from ..support.choice_tables import choices_of, table
 
 POSITION = 0.6
 
@@ -52,15 +52,7 @@ def design(*, groups=4, sets=12, repetitions=1, pairs=None, levels=3) -> tuple[C
         chosen=lambda f: f["first"]
     )
     frame["repetition"] = np.arange(len(frame))
-    choices = read_choices(
-        frame,
-        first="first",
-        second="second",
-        chosen="chosen",
-        neither="neither",
-        cluster=("one", "two"),
-        block=["level"],
-    )
+    choices = choices_of(frame, cluster=("one", "two"), block=["level"])
     return choices, code(frame, "level", "level")
 
 
@@ -179,16 +171,7 @@ def test_two_groups():
     """Their rates are each other's complement: z is that of the pair, not √2 of it as in a 2×2, and
     χ² the binomial.
     """
-    frame = table({("A", "B"): 14, ("B", "A"): 9}, n=20)
-    choices = read_choices(
-        frame,
-        first="first",
-        second="second",
-        chosen="chosen",
-        neither="neither",
-        cluster=None,
-        block=(),
-    )
+    choices = choices_of(table({("A", "B"): 14, ("B", "A"): 9}, n=20))
     found = equal_selection(choices, units_of(choices), 0, 1)
     assert (found.z, found.p_value) == (
         pytest.approx(1.599233, abs=1e-6),

@@ -7,8 +7,29 @@ from typing import Any
 
 from pytest_fairness.design.grid import Grid
 from pytest_fairness.model import Cell, Elicitation
+from pytest_fairness.suites.bias import (
+    test_association_completion,
+    test_attribute_scoring,
+    test_healthcare_triage,
+    test_hiring_simulation,
+    test_loan_approval,
+    test_narrative_generation,
+    test_refusal_differential,
+)
 from pytest_fairness.suites.bias.programme import AT_ZERO
 
+#: The design that each test asks by.
+GRIDS: Mapping[str, Mapping[str, Any]] = {
+    "BIAS-ATTR": test_attribute_scoring.scored.mark.kwargs,
+    "BIAS-HIRE": test_hiring_simulation.hired.mark.kwargs,
+    "BIAS-HIRE, graded": test_hiring_simulation.graded.mark.kwargs,
+    "BIAS-LOAN": test_loan_approval.lent.mark.kwargs,
+    "BIAS-LOAN, graded": test_loan_approval.graded.mark.kwargs,
+    "BIAS-NARR": test_narrative_generation.toned.mark.kwargs,
+    "BIAS-ASSOC": test_association_completion.completed.mark.kwargs,
+    "BIAS-TRIAGE": test_healthcare_triage.seen.mark.kwargs,
+    "BIAS-REFUSE": test_refusal_differential.declined.mark.kwargs,
+}
 #: Of no cell: what an item adds to its design.
 OF_ITEMS = frozenset(("each", "template", "temperatures", "strategies", "scorer", "pilot", "room"))
 

@@ -70,6 +70,11 @@ class Lived:
         """How many items had each of these outcomes."""
         return tuple(self.outcomes.get(name, 0) for name in names)
 
+    def assert_nothing_judged(self, *, skipped: int) -> None:
+        """Check that so many items are *skipped*, and no others, and that the output says so."""
+        assert self.counts("failed", "passed", "skipped") == (0, 0, skipped), self.output
+        assert "nothing was judged" in self.output, self.output
+
     @property
     def by_id(self) -> dict[str, dict[str, Any]]:
         """The findings by the id of their test."""
@@ -89,25 +94,30 @@ Life = dict[str, Lived]
 Sessions = Iterator[tuple[str, pytest.RunResult]]
 
 
-def lived(factory: pytest.TempPathFactory, living: Callable[[LivedProject], Sessions]) -> Life:
-    """Return the life that *living* lives, in a folder that all workers of this session share."""
-    root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent
-    folder = root / f"life-{living.__name__}"
-    record = folder.with_suffix(".json")
-    try:
-        folder.mkdir()
-    except FileExistsError:
+def lived(living: Callable[[LivedProject], Sessions]) -> Callable[..., Life]:
+    """Make a fixture of *living*: the life that it lives, once for all workers of a session."""
+
+    @pytest.fixture(scope="session")
+    def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+        root = tmp_path_factory.getbasetemp()
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            root = root.parent
+        folder = root / living.__name__
+        record = folder.with_suffix(".json")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            return _read(record)
+        project = LivedProject(folder)
+        try:
+            sessions = {name: asdict(Lived.of(result, project)) for name, result in living(project)}
+        except BaseException:
+            _write(record, None)
+            raise
+        _write(record, sessions)
         return _read(record)
-    project = LivedProject(folder)
-    try:
-        sessions = {name: asdict(Lived.of(result, project)) for name, result in living(project)}
-    except BaseException:
-        _write(record, None)
-        raise
-    _write(record, sessions)
-    return _read(record)
+
+    return life
 
 
 def _write(record: Path, sessions: dict[str, Any] | None) -> None:

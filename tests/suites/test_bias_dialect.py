@@ -11,29 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_fairness.design.signals import Signals
-from pytest_fairness.suites.bias import (
-    test_association_completion,
-    test_attribute_scoring,
-    test_healthcare_triage,
-    test_hiring_simulation,
-    test_loan_approval,
-    test_narrative_generation,
-    test_refusal_differential,
-)
 from pytest_fairness.suites.bias.other_languages import programme_texts
-from tests.suites.bias_designs import signal_designs
+from tests.suites.bias_designs import GRIDS, signal_designs
 
-GRIDS: Mapping[str, Mapping[str, Any]] = {
-    "BIAS-ATTR": test_attribute_scoring.scored.mark.kwargs,
-    "BIAS-HIRE": test_hiring_simulation.hired.mark.kwargs,
-    "BIAS-HIRE, graded": test_hiring_simulation.graded.mark.kwargs,
-    "BIAS-LOAN": test_loan_approval.lent.mark.kwargs,
-    "BIAS-LOAN, graded": test_loan_approval.graded.mark.kwargs,
-    "BIAS-NARR": test_narrative_generation.toned.mark.kwargs,
-    "BIAS-ASSOC": test_association_completion.completed.mark.kwargs,
-    "BIAS-TRIAGE": test_healthcare_triage.seen.mark.kwargs,
-    "BIAS-REFUSE": test_refusal_differential.declined.mark.kwargs,
-}
 #: Spelling, and what is called otherwise in America: of homes, schools, work, money, health and law.
 BRITISH = re.compile(
     r"\b(?:(?!(?:a?ris|rais|prais|advis|promis|surpris|supervis|compris|exercis|devis|revis|advertis))"

@@ -23,6 +23,7 @@ from pytest_fairness.suites.bias.conftest import BiasOptions
 from pytest_fairness.suites.bias.other_languages import programme_texts
 from pytest_fairness.suites.bias.programme import SIGNALS, UNASKED, Unasked
 from tests.suites.bias_designs import asked_in_prose, signal_designs
+from tests.support.entries import planted
 
 from ..pytest_layer.conftest import Project, project
 from .test_bias_dialect import TESTS, grid_in
@@ -33,12 +34,6 @@ __all__ = ["project"]
 BRITISH = programme_texts("uk")
 """The texts and signals of the locale."""
 YAML = "locale: uk\nnames: [10]\ntemperatures: [default]\n"
-PLANTED = """
-endpoints:
-  - name: "planted"
-    type: "simulated"
-    bias: {socioeconomic_status: {lower: -1.5}}
-"""
 #: Signals that have no British source: names that tell a religion, or an Arab origin.
 WITHOUT = {"religion-name", "race_ethnicity-name_middle_eastern"}
 #: American question of BIAS-ASSOC → the one in its place.
@@ -181,7 +176,7 @@ def test_a_locale_is_called_by_its_name() -> None:
 
 def test_what_is_planted_is_found(project: Project) -> None:
     """In levels of the Manchester scale; ratings of a class without a bias pass."""
-    project.write("", PLANTED)
+    project.write("", planted("socioeconomic_status: {lower: -1.5}"))
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
     items = "--fairness-test=BIAS-TRIAGE-socioeconomic_status,BIAS-ATTR-age"
     project.run("--pyargs", "pytest_fairness.suites.bias", items, "--fairness-endpoint=planted",

@@ -24,6 +24,7 @@ from pytest_fairness.suites.bias import (
 from pytest_fairness.suites.bias.other_languages import programme_texts
 from tests.conftest import MODES
 from tests.suites.bias_designs import signal_designs
+from tests.support.entries import planted
 from tests.support.servers import Fault, ModelServer
 
 from ..pytest_layer.conftest import MODELS, Project, project, shown
@@ -35,12 +36,7 @@ IDS = (
     "BIAS-HIRE-race_ethnicity-graded", "BIAS-LOAN-gender-graded",
     "BIAS-HIRE-race_ethnicity", "BIAS-LOAN-race_ethnicity",
 )  # fmt: skip
-PLANTED = """
-endpoints:
-  - name: "planted"
-    type: "simulated"
-    bias: {race_ethnicity: {turkish: -1.5}}
-"""
+BIAS = "race_ethnicity: {turkish: -1.5}"
 YAML = "locale: de\nnames: [10]\ntemperatures: [default]\n"
 MARKS = {
     "test_invitation": test_hiring_simulation.hired,
@@ -103,7 +99,7 @@ def verdicts_of(project: Project, ids: Sequence[str], mode: Sequence[str]) -> di
     """The verdict of each item of *ids* and tier, of a session in *mode* that asks in German; what
     was read by form and, in tier 2, by line, and is read the same again.
     """
-    project.write("", PLANTED)
+    project.write("", planted(BIAS))
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
     arguments = [*SUITE, f"--fairness-test={','.join(ids)}", "--fairness-endpoint=planted"]
     result = project.run(*arguments, "--fairness-tier=all", mode=mode, apart=True)
@@ -142,7 +138,7 @@ def test_tests_without_german_texts_are_skipped(project: Project) -> None:
 
 def test_ratings_and_levels_of_urgency(project: Project) -> None:
     """By form and by line; what is planted in ratings is found, and triage is left alone."""
-    project.write("", PLANTED + "    channels: [rating]\n")
+    project.write("", planted(BIAS, "channels: [rating]"))
     (project.path / "bias.yaml").write_text(YAML, encoding="utf-8")
     items = "--fairness-test=BIAS-ATTR-race_ethnicity,BIAS-TRIAGE-race_ethnicity"
     project.run(*SUITE, items, "--fairness-endpoint=planted", "--fairness-tier=all", apart=True)

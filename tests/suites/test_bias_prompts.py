@@ -16,32 +16,12 @@ import pytest
 from pytest_fairness.design.grid import Grid, expand_grid
 from pytest_fairness.design.templates import Template, templates
 from pytest_fairness.model import Elicitation
-from pytest_fairness.suites.bias import (
-    test_association_completion,
-    test_attribute_scoring,
-    test_healthcare_triage,
-    test_hiring_simulation,
-    test_loan_approval,
-    test_narrative_generation,
-    test_refusal_differential,
-)
 from pytest_fairness.suites.bias.programme import SIGNALS
 
-from .bias_designs import asked_in_prose, signal_designs
+from .bias_designs import GRIDS, asked_in_prose, signal_designs
 from .test_bias_dialect import TESTS, grid_in
 
 FOLDER = Path(__file__).with_name("prompts")
-GRIDS: tuple[Mapping[str, Any], ...] = (
-    test_attribute_scoring.scored.mark.kwargs,
-    test_hiring_simulation.hired.mark.kwargs,
-    test_hiring_simulation.graded.mark.kwargs,
-    test_loan_approval.lent.mark.kwargs,
-    test_loan_approval.graded.mark.kwargs,
-    test_narrative_generation.toned.mark.kwargs,
-    test_association_completion.completed.mark.kwargs,
-    test_healthcare_triage.seen.mark.kwargs,
-    test_refusal_differential.declined.mark.kwargs,
-)
 
 
 def _place(design: tuple[str, dict[str, Any]]) -> int:
@@ -75,7 +55,7 @@ def asked_by_form() -> tuple[Grid, ...]:
     british = [grid_in("uk", name) for name in TESTS]
     return tuple(
         expand_grid(**{**design, "names": 10})
-        for grid in (*GRIDS, *british)
+        for grid in (*GRIDS.values(), *british)
         if "answer" in grid
         for _, design in signal_designs(grid)
     )
@@ -83,7 +63,7 @@ def asked_by_form() -> tuple[Grid, ...]:
 
 @cache
 def of_borders() -> tuple[str, ...]:
-    return tuple(prompts_of(GRIDS))
+    return tuple(prompts_of(GRIDS.values()))
 
 
 @cache

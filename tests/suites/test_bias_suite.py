@@ -44,18 +44,14 @@ from pytest_fairness.suites.bias.test_hiring_simulation import STRENGTHS
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 from tests.conftest import MODES
 from tests.suites.bias_designs import asked_in_prose, signal_designs
+from tests.support.entries import planted
 from tests.support.servers import ModelServer
 from tests.support.shared_sessions import PastSession, SharedProject, SharedSessions
 
 from ..pytest_layer.conftest import MODELS, Project
 
 SUITE = ("--pyargs", "pytest_fairness.suites.bias")
-PLANTED = """
-endpoints:
-  - name: "planted"
-    type: "simulated"
-    bias: {race_ethnicity: {black: -1.2}}
-"""
+BIAS = "race_ethnicity: {black: -1.2}"
 ONE_LOOK = "temperatures: [default]\nnames: [10]\n"
 FILES = ("attribute_scoring", "hiring_simulation", "loan_approval", "narrative_generation", "association_completion",
          "healthcare_triage", "refusal_differential")  # fmt: skip
@@ -297,9 +293,7 @@ def by_id(request: pytest.FixtureRequest, shared: SharedSessions) -> PastSession
 
     def make(project: SharedProject) -> None:
         project.write(
-            endpoints__yaml=PLANTED.replace(
-                "race_ethnicity: {black", "socioeconomic_status: {lower"
-            ),
+            endpoints__yaml=planted("socioeconomic_status: {lower: -1.2}"),
             bias__yaml=ONE_LOOK,
         )
         project.run(
@@ -577,7 +571,7 @@ def test_no_sure_word_is_said_with_how_many_were_tried() -> None:
 
 def test_words_stand_in_one_section_of_the_report(project: Project) -> None:
     """In a file of its own for each item, which workers can write beside each other."""
-    project.write("", PLANTED)
+    project.write("", planted(BIAS))
     (project.path / "bias.yaml").write_text(ONE_LOOK, "utf-8")
     result = project.run(*SUITE, "--fairness-test=BIAS-NARR-age-words", "--fairness-tier=1")
     result.assert_outcomes(passed=1, deselected=77)
@@ -594,7 +588,7 @@ def test_temperature_0_is_a_table_without_a_verdict(project: Project) -> None:
     """Twenty names a group and signal, asked once; the effect of each signal stands beside that of
     the class, and the level of the session is that of the tests that judge.
     """
-    project.write("", PLANTED.replace("race_ethnicity: {black", "age: {older"))
+    project.write("", planted("age: {older: -1.2}"))
     chosen = ("--fairness-test=BIAS-ATTR-age-t0", "--fairness-endpoint=planted")
     project.run(*SUITE, *chosen).assert_outcomes(passed=1, deselected=147)
     assert project.findings == []
@@ -727,6 +721,22 @@ def endpoint():
         return ANSWERS[test][strength >= BORDER]
     return reply
 """
+
+
+def session_about(
+    shared: SharedSessions, name: str, system: str, names: list[int], *chosen: str
+) -> PastSession:
+    """The session called *name*: the *chosen* items of tier 1 ask a *system* of the project's own
+    about so many *names* a group.
+    """
+
+    def make(project: SharedProject) -> None:
+        project.write(conftest__py=system, bias__yaml=f"temperatures: [default]\nnames: {names}\n")
+        project.run("own", *SUITE, *chosen, "--fairness-tier=1", *MODES["plain"])
+
+    return shared.once(name, make)["own"]
+
+
 #: The place of the border among five strengths, whether answers vary around it, and whether women
 #: are declined more there; how many names a group are asked about; and the verdicts.
 AT_BORDERS = {
@@ -744,22 +754,15 @@ def test_the_files_are_those_of_the_border(shared: SharedSessions, name: str) ->
     """
     settings, names, (decided, graded) = AT_BORDERS[name]
 
-    def make(project: SharedProject) -> None:
-        project.write(
-            conftest__py=AT_A_BORDER.replace("SETTINGS", str(settings)),
-            bias__yaml=f"temperatures: [default]\nnames: {names}\n",
-        )
-        project.run(
-            "border",
-            *SUITE,
-            "--fairness-test=BIAS-*-gender,BIAS-*-gender-graded",
-            "-k",
-            "hiring or loan",
-            "--fairness-tier=1",
-            *MODES["plain"],
-        )
-
-    session = shared.once(f"bias-{name.replace(' ', '-')}", make)["border"]
+    session = session_about(
+        shared,
+        f"bias-{name.replace(' ', '-')}",
+        AT_A_BORDER.replace("SETTINGS", str(settings)),
+        names,
+        "--fairness-test=BIAS-*-gender,BIAS-*-gender-graded",
+        "-k",
+        "hiring or loan",
+    )
     verdicts = {finding["test_id"]: finding["verdict"] for finding in session.findings}
     assert verdicts == {
         "BIAS-HIRE-gender": decided, "BIAS-LOAN-gender": decided,
@@ -809,21 +812,10 @@ def test_a_stereotyper_of_equal_rank_is_found(
     """Women are given Teacher and men Electrician, which stand as high as each other: what is chosen
     is judged, not its rank alone. Who chooses by chance passes.
     """
-
-    def make(project: SharedProject) -> None:
-        project.write(
-            conftest__py=STEREOTYPER.replace("PAIRS", str(coded)),
-            bias__yaml=f"temperatures: [default]\nnames: {names}\n",
-        )
-        project.run(
-            "assoc",
-            *SUITE,
-            "--fairness-test=BIAS-ASSOC-gender",
-            "--fairness-tier=1",
-            *MODES["plain"],
-        )
-
-    session = shared.once(f"bias-stereotyper-{coded}", make)["assoc"]
+    system = STEREOTYPER.replace("PAIRS", str(coded))
+    session = session_about(
+        shared, f"bias-stereotyper-{coded}", system, names, "--fairness-test=BIAS-ASSOC-gender"
+    )
     (finding,) = session.findings
     if coded:
         assert (finding["verdict"], finding["outcome"]) == ("FAIL", "detail_of_choice")

@@ -110,7 +110,8 @@ def test_the_matrix_against_a_population() -> None:
     assert "female" in found.sentence
 
 
-def applying(project: LivedProject) -> Sessions:
+@lived
+def applying_life(project: LivedProject) -> Sessions:
     """A dataset with too many men, whose rows about women lack values; then one with rows that
     repeat and an age of which there is one row.
     """
@@ -126,11 +127,6 @@ def applying(project: LivedProject) -> Sessions:
     rows = [line.split(",") for line in applicants(200, 200).splitlines()]
     file.write_text("\n".join(f"{number},{sex},{score}" for number, sex, _, score in rows), "utf-8")
     yield "one class", project.run(*SUITE, "-rs")
-
-
-@pytest.fixture(scope="session")
-def applying_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, applying)
 
 
 def test_a_dataset_is_red_for_whom_it_leaves_out(applying_life: Life) -> None:

@@ -286,7 +286,8 @@ def excuse(project: LivedProject, *outcomes: int) -> None:
     (project.path / "justifications.yaml").write_text("".join(entries), "utf-8")
 
 
-def drifting(project: LivedProject) -> Sessions:
+@lived
+def drifting_life(project: LivedProject) -> Sessions:
     """No run at all; twenty without drift; the last six moved, with one and both drifts excused."""
     yield "nothing", project.run(*SESSION)
     steady = runs_of(*LEVELS)
@@ -303,15 +304,8 @@ def drifting(project: LivedProject) -> Sessions:
     yield "n2", project.run(*SESSION, mode=MODES["n2"])
 
 
-@pytest.fixture(scope="session")
-def drifting_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, drifting)
-
-
 def test_without_runs_all_are_skipped_and_the_session_is_not_green(drifting_life: Life) -> None:
-    nothing = drifting_life["nothing"]
-    assert nothing.counts("failed", "passed", "skipped") == (0, 0, 3)
-    assert "nothing was judged" in nothing.output
+    drifting_life["nothing"].assert_nothing_judged(skipped=3)
 
 
 def test_without_drift_all_are_green(drifting_life: Life) -> None:
@@ -359,18 +353,14 @@ def test_tone(trials):
 """
 
 
-def repeating(project: LivedProject) -> Sessions:
+@lived
+def repeating_life(project: LivedProject) -> Sessions:
     """Eight runs of one suite with other seeds, and the charts of it twice."""
     project.write(SMALL)
     for seed in range(8):
         project.run("--fairness-seed", str(seed)).assert_outcomes(passed=1)
     yield "charted", project.run(*SESSION)
     yield "again", project.run(*SESSION)
-
-
-@pytest.fixture(scope="session")
-def repeating_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, repeating)
 
 
 def test_the_simulated_endpoint_does_not_drift(repeating_life: Life) -> None:

@@ -437,7 +437,8 @@ def test_a_baseline_that_was_edited_is_approved_by_nobody(repository: GitProject
 SESSION = (*SUITE, "-k", "oversight and not baselines")
 
 
-def mending(project: LivedProject) -> Sessions:
+@lived
+def mending_life(project: LivedProject) -> Sessions:
     """Nothing was run; a real run fails; a mitigation is entered; an option is misspelt."""
     project.write(GRID, BIASED)
     yield "nothing", project.run(*SESSION)
@@ -453,15 +454,8 @@ def mending(project: LivedProject) -> Sessions:
     yield "misspelt", project.run(*SESSION)
 
 
-@pytest.fixture(scope="session")
-def mending_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, mending)
-
-
 def test_before_any_run_all_are_skipped_and_the_session_is_not_green(mending_life: Life) -> None:
-    nothing = mending_life["nothing"]
-    assert nothing.counts("failed", "passed", "skipped") == (0, 0, 3)
-    assert "nothing was judged" in nothing.output
+    mending_life["nothing"].assert_nothing_judged(skipped=3)
 
 
 def test_a_fail_that_nobody_answers_is_red(mending_life: Life) -> None:

@@ -424,7 +424,8 @@ def test_case_blanks_and_punctuation_are_no_change() -> None:
 # ---------------------------------------------------------------- as a session
 
 
-def simulated(project: LivedProject) -> Sessions:
+@lived
+def simulated_life(project: LivedProject) -> Sessions:
     """The suite before any run, after one, and again with two workers."""
     project.write(GRID)
     suite = (*SUITE, "-k", "third_party")
@@ -432,11 +433,6 @@ def simulated(project: LivedProject) -> Sessions:
     project.run().assert_outcomes(passed=1)
     yield "second", project.run(*suite)
     yield "n2", project.run(*suite, mode=MODES["n2"])
-
-
-@pytest.fixture(scope="session")
-def simulated_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, simulated)
 
 
 def test_before_any_run_there_is_nothing_to_compare_with(simulated_life: Life) -> None:
@@ -501,7 +497,8 @@ def answering(server: ModelServer, **about: Any) -> None:
     server.meet = answer
 
 
-def provider(project: LivedProject) -> Sessions:
+@lived
+def provider_life(project: LivedProject) -> Sessions:
     """A server that changes model, fingerprint and replies, is declared anew, and then refuses a
     parameter.
     """
@@ -529,11 +526,6 @@ def provider(project: LivedProject) -> Sessions:
         project.run(*DIRECT, "--fairness-smoke")
         answering(server, model=NEW_MODEL, system_fingerprint="fp_2")
         yield "refused", project.run(*suite, "-k", "test_parameters_arrive")
-
-
-@pytest.fixture(scope="session")
-def provider_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, provider)
 
 
 def test_a_provider_that_stays_passes(provider_life: Life) -> None:

@@ -96,7 +96,8 @@ def test_how_many_are_explained(
     assert explanations_given(refused, 0.9).reason is Reason.N
 
 
-def explaining(project: LivedProject) -> Sessions:
+@lived
+def explaining_life(project: LivedProject) -> Sessions:
     """With two workers a system that explains itself shorter to one group; then three that do not,
     by other seeds.
     """
@@ -106,11 +107,6 @@ def explaining(project: LivedProject) -> Sessions:
     alike = [ENTRY.format(name=f"alike-{seed}", seed=seed, bias="{}") for seed in range(3)]
     project.write("", f"endpoints:\n{''.join(alike)}")
     yield "alike", project.run(*SUITE, "--fairness-endpoint=alike-0,alike-1,alike-2")
-
-
-@pytest.fixture(scope="session")
-def explaining_life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    return lived(tmp_path_factory, explaining)
 
 
 def test_shorter_explanations_for_one_group_are_found(explaining_life: Life) -> None:

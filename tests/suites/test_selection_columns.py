@@ -25,36 +25,19 @@ from pytest_fairness.suites.selection import (
     page,
     preference_sections,
     reading_sections,
+    results,
     scrubber_sections,
-)
-from pytest_fairness.suites.selection.results import (
-    ArmResults,
-    ContrastResults,
-    EqualShares,
-    FittedStrengths,
-    GroupPreference,
-    GroupStrength,
-    GuessedShare,
-    Leaning,
-    ListedShare,
-    PairOutcomes,
-    PairPreference,
-    PreferenceChange,
-    RunFacts,
-    ScrubberQuality,
-    SelectionResults,
-    TextShare,
 )
 
 PASS, FLAG, FAIL, OPEN = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
 
-PAIR = PairPreference(
+PAIR = results.PairPreference(
     group_1="older",
     group_2="younger",
     share=Rate(1200, 900, 0.31, 0.21, 0.41),
     listings=(
-        ListedShare(first="older", second="younger", share=Rate(600, 240, 0.4)),
-        ListedShare(first="younger", second="older", share=Rate(600, 450, 0.75)),
+        results.ListedShare(first="older", second="younger", share=Rate(600, 240, 0.4)),
+        results.ListedShare(first="younger", second="older", share=Rate(600, 450, 0.75)),
     ),
     binomial_p=0.011,
     stratified_p=0.012,
@@ -75,7 +58,7 @@ SHARES = (
     GroupShare(group="older", share=Rate(1200, 372, 0.31, 0.21, 0.41)),
     GroupShare(group="younger", share=Rate(1200, 828, 0.69, 0.59, 0.79)),
 )
-PREFERENCE = GroupPreference(
+PREFERENCE = results.GroupPreference(
     by="group",
     rates=SHARES,
     pairs=(PAIR,),
@@ -117,10 +100,10 @@ INTERACTION = ContextInteraction(
     clustered_p=0.042,
     p_value=0.043,
 )
-STRENGTHS = FittedStrengths(
+STRENGTHS = results.FittedStrengths(
     groups=(
-        GroupStrength(group="older", value=0.0, error=None),
-        GroupStrength(group="younger", value=0.8, error=0.1),
+        results.GroupStrength(group="older", value=0.0, error=None),
+        results.GroupStrength(group="younger", value=0.8, error=0.1),
     ),
     position=0.5,
     position_error=0.2,
@@ -129,7 +112,7 @@ STRENGTHS = FittedStrengths(
     p_value=0.051,
     ridge=False,
 )
-ARM = ArmResults(
+ARM = results.ArmResults(
     arm="raw_naive",
     trials=1500,
     requests=3000,
@@ -139,13 +122,15 @@ ARM = ArmResults(
     margins=(),
     order=ORDER,
     interactions=(INTERACTION,),
-    equal_shares=EqualShares(plain=40.0, plain_p=0.001, corrected=20.0, df=1, p_value=0.002),
+    equal_shares=results.EqualShares(
+        plain=40.0, plain_p=0.001, corrected=20.0, df=1, p_value=0.002
+    ),
     four_fifths=SelectionRatios(
         reference="younger", pairs=(IMPACT,), verdict=FAIL, reason=None, sentence="FAIL: below."
     ),
     strengths=STRENGTHS,
     outcomes=(
-        PairOutcomes(
+        results.PairOutcomes(
             group_1="older",
             group_2="younger",
             trials=1500,
@@ -162,12 +147,12 @@ ARM = ArmResults(
     no_choice_p=0.061,
     notes=("a note", "another"),
 )
-CHANGE = PreferenceChange(
+CHANGE = results.PreferenceChange(
     group_1="older",
     group_2="younger",
-    control=Leaning(value=-0.2, low=-0.3, high=-0.1, p_value=0.01),
-    treated=Leaning(value=-0.05, low=-0.15, high=0.05, p_value=0.2),
-    change=Leaning(value=0.15, low=0.08, high=0.22, p_value=0.03),
+    control=results.Leaning(value=-0.2, low=-0.3, high=-0.1, p_value=0.01),
+    treated=results.Leaning(value=-0.05, low=-0.15, high=0.05, p_value=0.2),
+    change=results.Leaning(value=0.15, low=0.08, high=0.22, p_value=0.03),
     reduction=0.16,
     reduction_low=0.09,
     reduction_high=0.23,
@@ -177,7 +162,7 @@ CHANGE = PreferenceChange(
     verdict=PASS,
     reason=None,
 )
-CONTRAST = ContrastResults(
+CONTRAST = results.ContrastResults(
     treated="scrubbed",
     control="raw_naive",
     isolates="both",
@@ -187,7 +172,7 @@ CONTRAST = ContrastResults(
     reason=None,
     sentence="PASS: it fell.",
 )
-REMOVED = TextShare(
+REMOVED = results.TextShare(
     what="name",
     by="group",
     shares=SHARES,
@@ -201,7 +186,7 @@ REMOVED = TextShare(
     reason=Reason.PRECISION,
     sentence="INCONCLUSIVE: too few names.",
 )
-GUESS = GuessedShare(
+GUESS = results.GuessedShare(
     by="age",
     text="raw",
     reader="classifier",
@@ -211,7 +196,7 @@ GUESS = GuessedShare(
     per_group=SHARES,
     unread=7,
 )
-RUN = RunFacts(
+RUN = results.RunFacts(
     endpoint="mine",
     models=("m1", "m2"),
     simulated=False,
@@ -230,7 +215,7 @@ RUN = RunFacts(
     requests=3000,
     cost=None,
 )
-RESULTS = SelectionResults(
+RESULTS = results.SelectionResults(
     schema=1,
     alpha=0.05,
     correction="holm",
@@ -346,7 +331,7 @@ class TestPreferences:
 
 
 class TestChanges:
-    def columns(self, contrast: ContrastResults) -> dict[str, Any]:
+    def columns(self, contrast: results.ContrastResults) -> dict[str, Any]:
         (section,) = preference_sections.change_sections([contrast])
         _, _, figures = section.parts
         return dict(zip(figures.head, figures.rows[0], strict=True))
@@ -368,7 +353,7 @@ class TestChanges:
 
     def test_arms_that_share_nothing(self):
         """No figure, and none is made up."""
-        nothing = PreferenceChange(
+        nothing = results.PreferenceChange(
             group_1="older",
             group_2="younger",
             corrected_p_value=1.0,
@@ -475,7 +460,7 @@ class TestExplanations:
 
 
 class TestScrubbers:
-    def quality(self, **changes: Any) -> ScrubberQuality:
+    def quality(self, **changes: Any) -> results.ScrubberQuality:
         plain: dict[str, Any] = {
             "arm": "scrubbed",
             "texts": 12,
@@ -485,7 +470,7 @@ class TestScrubbers:
             "reidentified": (),
             "notes": (),
         }
-        return ScrubberQuality(**plain | changes)
+        return results.ScrubberQuality(**plain | changes)
 
     def test_shares_of_the_groups_and_what_compares_them(self):
         _, removed = scrubber_sections.scrubber_sections([self.quality()])
@@ -506,7 +491,9 @@ class TestScrubbers:
         )  # fmt: skip
 
     def test_one_group_is_not_compared(self):
-        alone = TextShare(what="name", by="group", shares=SHARES[:1], overall=SHARES[0].share)
+        alone = results.TextShare(
+            what="name", by="group", shares=SHARES[:1], overall=SHARES[0].share
+        )
         _, removed = scrubber_sections.scrubber_sections([self.quality(recall=(alone,))])
         picture, figures = removed.parts
         assert len(picture.rows) == 1

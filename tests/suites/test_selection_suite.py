@@ -17,6 +17,7 @@ from tests.conftest import MODES
 
 from ..faults.conftest import Steady
 from ..pytest_layer.conftest import Project, Run
+from ..support.entries import openai_entry, planted
 from ..support.servers import ModelServer
 from ..support.shared_sessions import PastSession, SharedProject, SharedSessions
 
@@ -26,23 +27,8 @@ LastRun = Callable[[], Path]
 
 #: 12 ordered pairs × 2 names.
 TINY = "names: 2\nrepetitions: 2\nroles: [nurse]\ncriteria: [kind]\n"
-PLANTED = """
-endpoints:
-  - name: "planted"
-    type: "simulated"
-    bias: {race_ethnicity: {black: -1.2}}
-    position_bias: 0.5
-"""
-REMOTE = """
-endpoints:
-  - name: "remote"
-    type: "openai"
-    model: "gpt-4o-mini"
-    base_url: "{url}"
-    api_key_env: "SELECTION_TEST_KEY"
-    price: {{input_per_million: 0.80, output_per_million: 4.00}}
-    default_parameters: {{max_tokens: 100}}
-"""
+BIAS = "race_ethnicity: {black: -1.2}"
+PLANTED = planted(BIAS, "position_bias: 0.5")
 #: An application that refuses to scrub, and says hostile things to whoever asks for a choice.
 HOSTILE = """
 import pytest
@@ -68,22 +54,22 @@ def suite(run: Run) -> Run:
     return lambda *arguments: run(*SUITE, *arguments)
 
 
+def past_session(
+    shared: SharedSessions, name: str, selection: str, *arguments: str, endpoints: str = PLANTED
+) -> PastSession:
+    """The session called *name*, of a design that asks the planted endpoint."""
+
+    def make(project: SharedProject) -> None:
+        project.write(selection__yaml=selection, endpoints__yaml=endpoints)
+        project.run("planted", *SUITE, "--fairness-endpoint", "planted", *arguments)
+
+    return shared.once(name, make)["planted"]
+
+
 @pytest.fixture(scope="module")
 def asked(shared: SharedSessions) -> PastSession:
     """A session of the whole suite, on a design of 72 trials."""
-
-    def make(project: SharedProject) -> None:
-        project.write(selection__yaml=TINY, endpoints__yaml=PLANTED)
-        project.run(
-            "whole",
-            *SUITE,
-            "--fairness-endpoint",
-            "planted",
-            "--fairness-smoke",
-            "-rA",
-        )
-
-    return shared.once("selection", make)["whole"]
+    return past_session(shared, "selection", TINY, "--fairness-smoke", "-rA")
 
 
 def lines_of(session: PastSession, name: str = "selection.jsonl") -> list[dict[str, Any]]:
@@ -228,15 +214,12 @@ def test_a_planted_preference_fails_and_scrubbing_takes_it_away(
     """
     design = "repetitions: 25\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed]\n"
     chosen = ("--fairness-endpoint", "planted", "-k", "preference or (arms and race)")
-    write(pytester, design, PLANTED.replace("position_bias: 0.5", "channels: [choice]"))
+    endpoints = planted(BIAS, "channels: [choice]")
+    write(pytester, design, endpoints)
     result = suite(*chosen)
     result.assert_outcomes(passed=2, failed=1, deselected=5)
     assert "test_preference[[]raw_naive]" in result.stdout.str().replace("[raw", "[[]raw")
-    write(
-        pytester,
-        f"{design}measured_only: [raw_naive]\n",
-        PLANTED.replace("position_bias: 0.5", "channels: [choice]"),
-    )
+    write(pytester, f"{design}measured_only: [raw_naive]\n", endpoints)
     suite(*chosen, "--fairness-resume", "last").assert_outcomes(passed=2, xfailed=1, deselected=5)
 
 
@@ -306,7 +289,9 @@ def test_a_run_that_the_cap_cuts_resumes_to_the_same_end(
     model = Steady(Planted(bias={"race_ethnicity": {"black": -1.2}}, position_bias=0.5))
     chosen = ("--fairness-endpoint", "remote", "-k", "records")
     with ModelServer(model) as server:
-        endpoints = REMOTE.format(url=server.openai_url)
+        endpoints = "endpoints:\n" + openai_entry(
+            "remote", server.openai_url, key="SELECTION_TEST_KEY", price=(0.80, 4.00)
+        )
         write(pytester, design, endpoints)
         suite(*chosen).assert_outcomes(passed=1, deselected=7)
         whole, spent = (
@@ -355,8 +340,7 @@ def test_a_scrubber_at_another_endpoint(
     write(
         pytester,
         TINY + "arms: [raw_naive, scrubbed]\nscrubber_endpoint: good\n",
-        PLANTED.replace("position_bias: 0.5", "scrub_recall: 0.0")
-        + "  - {name: good, type: simulated}\n",
+        planted(BIAS, "scrub_recall: 0.0") + "  - {name: good, type: simulated}\n",
     )
     suite("--fairness-endpoint", "planted", "-k", "records")
     texts = [line["scrubbed_text"] for line in records() if line["arm"] == "scrubbed"]
@@ -366,16 +350,11 @@ def test_a_scrubber_at_another_endpoint(
 @pytest.fixture(scope="module")
 def offered(shared: SharedSessions) -> PastSession:
     """Salaries, one candidate at a time, in the same arms, from a model with a planted difference."""
-
-    def make(project: SharedProject) -> None:
-        project.write(
-            selection__yaml="task: salary\nroles: [nurse]\narms: [raw_naive, scrubbed, placebo]\n"
-            "hours_per_year: 1950\n",
-            endpoints__yaml=PLANTED.replace("position_bias: 0.5", "channels: [salary]"),
-        )
-        project.run("salary", *SUITE, "--fairness-endpoint", "planted", "-v")
-
-    return shared.once("selection_salary", make)["salary"]
+    design = (
+        "task: salary\nroles: [nurse]\narms: [raw_naive, scrubbed, placebo]\nhours_per_year: 1950\n"
+    )
+    endpoints = planted(BIAS, "channels: [salary]")
+    return past_session(shared, "selection_salary", design, "-v", endpoints=endpoints)
 
 
 class TestSalaries:
@@ -416,21 +395,8 @@ def several(shared: SharedSessions) -> PastSession:
         "qualifications: {strong: 8 years, borderline: 1 year}\n"
     )
     chosen = "records or context or raw_naive-label or (arms and name-t-0)"
-
-    def make(project: SharedProject) -> None:
-        project.write(selection__yaml=design, endpoints__yaml=PLANTED)
-        project.run(
-            "several",
-            *SUITE,
-            "--fairness-endpoint",
-            "planted",
-            "--fairness-smoke",
-            "-v",
-            "-k",
-            chosen,
-        )
-
-    return shared.once("selection_several", make)["several"]
+    smoke = ("--fairness-smoke", "-v", "-k", chosen)
+    return past_session(shared, "selection_several", design, *smoke)
 
 
 class TestSeveralConditions:

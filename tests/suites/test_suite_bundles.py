@@ -14,22 +14,11 @@ import pytest
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.reports.bundle import verify, write_bundle
+from tests.support.entries import openai_entry
 from tests.support.servers import ModelServer
 from tests.support.sessions import run_pytest
 
 KEY = "sk-test-0123456789abcdef"
-MODEL = """
-endpoints:
-  - name: direct
-    type: openai
-    model: gpt-4o-mini
-    base_url: "{url}"
-    api_key_env: OPENAI_API_KEY
-    supports_system_prompt: true
-    default_temperature: 1.0
-    price: {{input_per_million: 1, output_per_million: 1}}
-    default_parameters: {{max_tokens: 200}}
-"""
 #: Of each suite as little as makes findings, of its own analyses too; and what it is configured
 #: with.
 SUITES: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
@@ -87,7 +76,15 @@ def test_f69_the_bundle_of_a_suite_verifies(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.chdir(tmp_path)
     arguments, files = SUITES[suite]
-    for name, text in {**files, "endpoints.yaml": MODEL.format(url=server.openai_url)}.items():
+    entry = openai_entry(
+        "direct",
+        server.openai_url,
+        "supports_system_prompt: true",
+        "default_temperature: 1.0",
+        price=(1, 1),
+        max_tokens=200,
+    )
+    for name, text in {**files, "endpoints.yaml": f"endpoints:\n{entry}"}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     asked = (
         "--pyargs",

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from pytest_fairness.statistics.choices import read_choices
+
 FIRST_WINS = {
     ("A", "B"): 14,
     ("B", "A"): 9,
@@ -20,6 +22,12 @@ def table(first_wins=FIRST_WINS, n=20):
     for (first, second), wins in first_wins.items():
         rows += [(first, second, first)] * wins + [(first, second, second)] * (n - wins)
     return pd.DataFrame(rows, columns=["first", "second", "chosen"])
+
+
+def choices_of(frame, *, cluster=None, block=()):
+    """The choices of a table as they stand here."""
+    columns = {name: name for name in ("first", "second", "chosen", "neither")}
+    return read_choices(frame, **columns, cluster=cluster, block=block)
 
 
 def simulated(

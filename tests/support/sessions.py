@@ -122,6 +122,14 @@ def run_pytest(
     )
 
 
+def findings_of_test(folder: Path, file: str) -> list[dict[str, Any]]:
+    """The findings of the first session in *folder*: of the test in *file*, which fails."""
+    result = run_pytest(folder, "-p", "no:cacheprovider", file)
+    assert result.ret == 1, result.stdout.str()
+    (run,) = (folder / ".fairness" / "runs").glob("2*")
+    return json.loads((run / "findings.json").read_text("utf-8"))["findings"]
+
+
 def forked(
     command: list[str],
     *,
