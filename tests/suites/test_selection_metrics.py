@@ -8,11 +8,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
-from pytest_fairness import analyze_preference
+from pytest_fairness import analyze_arms, analyze_preference
+from pytest_fairness.analysis.looks import budget
 from pytest_fairness.errors import FrameError
-from pytest_fairness.model import Reason, Verdict, to_json
+from pytest_fairness.model import ALARMS, Reason, Verdict, to_json
 from pytest_fairness.statistics.proportions import impact_ratio
 from pytest_fairness.suites.selection.choice_table import (
     by_class,
@@ -45,6 +46,9 @@ from .choices_of import (
 STRENGTH = {"white_male": 1.4, "white_female": 0.8, "black_male": 0.2, "black_female": 0.0}
 NURTURING = {"white_female": 0.8, "black_female": 0.8}
 ARMS = {"raw_naive": 1.0, "raw_matched": 0.6, "scrubbed": 0.0}
+#: Two arms of a model that heeds no prompt, and the level of the suite's thirteen tests.
+UNHEEDED = {"raw_naive": 1.0, "raw_matched": 1.0}
+LEVEL = budget(0.05, tests=13, place=0, alpha=0.05)
 KINDS = np.array(["chosen", "neither", "both", "refused", "unlisted", "unparsed"])
 
 
@@ -367,6 +371,49 @@ class TestContrasts:
         (contrast,) = results_of(frame, {}).contrasts
         assert contrast.verdict is Verdict.INCONCLUSIVE
         assert {(pair.change, pair.units) for pair in contrast.pairs} == {(None, 0)}
+
+    def test_the_level_is_that_of_every_verdict(self):
+        """A model that heeds no prompt: by chance one table alarms at .05 (p .013), and at the level
+        of thirteen tests it does not.
+        """
+        frame = small(27, position=0.5, arms=UNHEEDED)
+        for alpha, verdict in ((0.05, Verdict.FAIL), (LEVEL, Verdict.INCONCLUSIVE)):
+            results = results_of(frame, alpha=alpha)
+            assert results.alpha == alpha
+            (race,) = (one for one in results.contrasts if one.by == "race_ethnicity")
+            assert race.verdict is verdict
+            assert race.pairs[0].corrected_p_value == pytest.approx(0.013432, abs=1e-6)
+        preferred = small(0, strength={"white_male": 0.5, "white_female": 0.5})
+        verdicts = {
+            alpha: [
+                part.verdict
+                for arm in results_of(preferred, alpha=alpha).arms
+                for part in (arm.preference, *arm.margins, arm.four_fifths)
+            ]
+            for alpha in (0.05, 1e-30)
+        }
+        assert Verdict.FAIL in verdicts[0.05]
+        assert not {Verdict.FAIL, Verdict.FLAG} & set(verdicts[1e-30])
+
+    def test_a_prompt_that_changes_nothing_seldom_fails(self):
+        """With a preference in both arms, and names of their own: no more alarms than .05 allows of so
+        many audits but once in ten thousand times.
+        """
+        race = {group: classes["race_ethnicity"] for group, classes in CLASSES.items()}
+        strength = {"black_male": -1.0, "black_female": -1.0}
+        audits = 60
+        alarms = 0
+        for seed in range(audits):
+            found = analyze_arms(
+                small(seed, strength=strength, position=0.5, name_sd=0.35, arms=UNHEEDED),
+                treated="raw_matched",
+                control="raw_naive",
+                by="race_ethnicity",
+                classes=race,
+                cluster=("first_name", "second_name"),
+            )
+            alarms += found.verdict in ALARMS
+        assert alarms <= binom.ppf(0.9999, audits, 0.05)
 
 
 class TestExplanations:

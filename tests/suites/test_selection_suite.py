@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.analysis.looks import budget
 from pytest_fairness.design.pairs import PairGrid
 from pytest_fairness.endpoints.simulated import Planted
 from pytest_fairness.runs.reader import reading
@@ -109,6 +110,17 @@ class TestTheWholeSuite:
             ("scrubbed", "raw_matched"),
             ("scrubbed", "raw_naive"),
         ]
+
+    def test_its_results_are_judged_at_the_level_of_its_tests(self, asked: PastSession) -> None:
+        """The page and ``selection.json`` do not say FAIL where the test does not."""
+        whole = budget(0.05, tests=13, place=0, alpha=0.05)
+        assert asked.read("selection.json")["alpha"] == whole
+        levels = [
+            finding["family"]["alpha"]
+            for finding in asked.findings
+            if finding["assertion"] in ("no_preference", "arm_reduces_disparity")
+        ]
+        assert levels == pytest.approx([whole] * 9)
 
     def test_its_page_is_named(self, asked: PastSession) -> None:
         assert "selection.html" in asked.output

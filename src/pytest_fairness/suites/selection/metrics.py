@@ -70,14 +70,19 @@ _RIDGE = "a group always or never won, or not all met: strengths are a ridge fit
 
 
 def selection_results(
-    trials: pd.DataFrame, classes: Classes, *, permutations: int = 199, seed: int = 0
+    trials: pd.DataFrame,
+    classes: Classes,
+    *,
+    alpha: float = ALPHA,
+    permutations: int = 199,
+    seed: int = 0,
 ) -> SelectionResults:
     """Everything that the benchmark's page shows, and ``selection.json`` holds.
 
     *trials* has one row a trial, as ``@pytest.mark.fairness_pairs`` gives them. *classes* are the
     protected classes of each group, ``{"white_male": {"gender": "male", …}}``, or nothing where
-    they are not known; classes that are crossed are compared too. *permutations* and *seed* are
-    those of the re-identification tests.
+    they are not known; classes that are crossed are compared too. *alpha* is the level of every
+    family of pairs, *permutations* and *seed* are those of the re-identification tests.
 
     Raises FrameError for a table of the wrong shape.
     """
@@ -88,11 +93,11 @@ def selection_results(
     described = {group: classes[group] for group in _groups(trials) if group in classes}
     return SelectionResults(
         schema=SCHEMA,
-        alpha=ALPHA,
+        alpha=alpha,
         correction=CORRECTION,
         run=_facts(trials, choosing, described),
-        arms=tuple(_arm(choosing[choosing["arm"] == arm], arm, described) for arm in arms),
-        contrasts=tuple(_contrasts(choosing, arms, described)),
+        arms=tuple(_arm(choosing[choosing["arm"] == arm], arm, described, alpha) for arm in arms),
+        contrasts=tuple(_contrasts(choosing, arms, described, alpha)),
         scrubbers=scrubber_qualities(trials, described, permutations=permutations, seed=seed),
     )
 
@@ -197,8 +202,8 @@ class _ChoicesBy:
         return cls(by, rows, choices, units_of(choices))
 
 
-def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> ArmResults:
-    """Return everything about one *arm*, whose trials are *frame*."""
+def _arm(frame: pd.DataFrame, arm: str, classes: Classes, alpha: float) -> ArmResults:
+    """Return everything about one *arm*, whose trials are *frame*, judged at *alpha*."""
     between = _ChoicesBy.of(frame, GROUP)
     by_classes = list(_by_classes(frame, classes))
     choices = between.choices
@@ -209,13 +214,13 @@ def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> ArmResults:
         requests=_requests(frame),
         cost=_cost(frame),
         decided=int(choices.decided.sum()),
-        preference=_preference(between),
-        margins=tuple(map(_preference, by_classes)),
+        preference=_preference(between, alpha),
+        margins=tuple(_preference(margin, alpha) for margin in by_classes),
         order=order_effect(choices, between.units, strengths),
         interactions=tuple(_interactions(frame, [between, *by_classes])),
         equal_shares=_equal_shares(choices),
         four_fifths=selection_ratios(
-            choices, between.units, by=GROUP, alpha=ALPHA, correction=CORRECTION
+            choices, between.units, by=GROUP, alpha=alpha, correction=CORRECTION
         ),
         strengths=_fitted(strengths),
         outcomes=tuple(_outcomes(frame)),
@@ -232,11 +237,13 @@ def _by_classes(frame: pd.DataFrame, classes: Classes) -> Iterator[_ChoicesBy]:
             yield _ChoicesBy.of(rows, by)
 
 
-def _preference(between: _ChoicesBy) -> GroupPreference:
-    """Return the rates, the judged pairs and the verdict of one family: every two groups."""
+def _preference(between: _ChoicesBy, alpha: float) -> GroupPreference:
+    """Return the rates, the judged pairs and the verdict of one family: every two groups, at
+    *alpha*.
+    """
     choices = between.choices
     compared = compare_all(choices)
-    pairs = judge(compared, alpha=ALPHA, correction=CORRECTION, noun="names")
+    pairs = judge(compared, alpha=alpha, correction=CORRECTION, noun="names")
     conclusion = conclude_pairs(pairs)
     sentence = preference_sentence(conclusion, by=between.by, pairs=len(pairs), noun="names")
     return GroupPreference(
@@ -368,19 +375,19 @@ def _notes(strengths: Strengths | None, units: Units) -> Iterator[str]:
 
 
 def _contrasts(
-    frame: pd.DataFrame, arms: Sequence[str], classes: Classes
+    frame: pd.DataFrame, arms: Sequence[str], classes: Classes, alpha: float
 ) -> Iterator[ContrastResults]:
     """Yield what each arm changes against another, between the groups and by each of their classes:
     the prompt alone, scrubbing beyond it, both together.
     """
     for planned in planned_contrasts(arms):
         table = frame[frame["arm"].isin([planned.treated, planned.control])]
-        yield _contrast(table, planned)
+        yield _contrast(table, planned, alpha)
         for by in crossed_classes(classes):
-            yield _contrast(table, planned.by_class(by, classes))
+            yield _contrast(table, planned.by_class(by, classes), alpha)
 
 
-def _contrast(table: pd.DataFrame, planned: PlannedContrast) -> ContrastResults:
+def _contrast(table: pd.DataFrame, planned: PlannedContrast, alpha: float) -> ContrastResults:
     finding = analyze_arms(
         table,
         treated=planned.treated,
@@ -389,7 +396,7 @@ def _contrast(table: pd.DataFrame, planned: PlannedContrast) -> ContrastResults:
         classes=planned.classes,
         cluster=units_column(table),
         block=context_columns(table),
-        alpha=ALPHA,
+        alpha=alpha,
         correction=CORRECTION,
     )
     return ContrastResults(

@@ -208,7 +208,8 @@ def _design(results: SelectionResults) -> list[Part]:
     """Return what was asked of whom, how often, and what that cost."""
     run = results.run
     tests = (
-        f"two-sided at {results.alpha:g}, corrected over the pairs of an arm ({results.correction})"
+        f"two-sided at {results.alpha:.2g}, corrected over the pairs of an arm "
+        f"({results.correction})"
     )
     rows = {
         "System under test": _with_remark(run.endpoint, ", ".join(run.models)),
