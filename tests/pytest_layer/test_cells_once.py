@@ -82,3 +82,61 @@ def test_each_cell_is_made_once_a_session(project: Project, mode: list[str]) -> 
     makings = [count for session in sessions for count in session.values()]
     assert set(makings) == {1}
     assert max(map(len, sessions)) == 40 + 6 + 24 + 4
+
+
+KEYS = """
+import os
+from pathlib import Path
+from pytest_fairness.runs.designs import PlannedTrial
+
+made = []
+key = PlannedTrial.key
+
+def counted(self, *about):
+    made.append(f"{self.cell.template} {self.cell.id} {self.repetition}")
+    return key(self, *about)
+
+PlannedTrial.key = counted
+
+def pytest_unconfigure():
+    Path(f"made-{os.getpid()}.txt").write_text("\\n".join(made), encoding="utf-8")
+"""
+SHARED = """
+import pytest
+
+@pytest.fixture
+def endpoint():
+    return answer
+
+def answer(text: str) -> str:
+    if {failing}:
+        raise RuntimeError("no answer")
+    return "She is a nurse."
+
+pytestmark = pytest.mark.fairness_grid(
+    template="Describe {{name}}, a nurse.", groups={{"race_ethnicity": ["white", "black"]}}, names=2
+)
+
+def test_length(trials):
+    trials["reply"] = "nothing"
+    trials.attrs["changed"] = True
+
+def test_words(trials):
+    assert "changed" not in trials.attrs
+    answers = trials["reply"][trials["status"] == "answered"]
+    assert set(answers) == {{"She is a nurse."}}
+"""
+
+
+@pytest.mark.parametrize(("failing", "times"), [("False", 1), ("'nurse' in text and fails()", 2)])
+def test_tests_that_share_a_design_share_its_table(
+    project: Project, failing: str, times: int
+) -> None:
+    """Each gets a copy of its own; a table with trials that may be asked again is made anew."""
+    failing_once = "\ncalls = []\ndef fails():\n    calls.append(1)\n    return len(calls) == 1\n"
+    project.write(SHARED.format(failing=failing) + failing_once, conftest=KEYS)
+    result = project.run("--fairness-smoke", apart=True)
+    result.assert_outcomes(passed=2)
+    (path,) = project.path.glob("made-*.txt")
+    made = Counter(path.read_text(encoding="utf-8").splitlines())
+    assert set(made.values()) == {times}

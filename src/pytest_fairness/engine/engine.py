@@ -88,7 +88,7 @@ class EventLoop:
 
 
 #: How trials end that nobody asks again.
-_SETTLED = (Status.ANSWERED, Status.REFUSED, Status.EMPTY, Status.MALFORMED)
+SETTLED = (Status.ANSWERED, Status.REFUSED, Status.EMPTY, Status.MALFORMED)
 _MOST_SETTLED = 20_000
 
 
@@ -210,7 +210,7 @@ class Engine(EngineContext):
     def _kept(self, key: str, record: Mapping[str, Any]) -> tuple[Trial, str]:
         """Return the trial of *record* and the identifier of its cell, held where it is settled."""
         recorded = _recorded(record)
-        if recorded[0].status in _SETTLED and len(self._settled) < _MOST_SETTLED:
+        if recorded[0].status in SETTLED and len(self._settled) < _MOST_SETTLED:
             self._settled[key] = recorded
         return recorded
 

@@ -8,10 +8,18 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -22,7 +30,13 @@ from pytest_fairness.design.stages import DRAW, Stages
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.endpoints.registry import PROVIDERS
-from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch, ended_as_by_ctrl_c
+from pytest_fairness.engine.engine import (
+    SETTLED,
+    Engine,
+    EventLoop,
+    ParentWatch,
+    ended_as_by_ctrl_c,
+)
 from pytest_fairness.engine.progress import Progress, looks_in_words, tests_that_look
 from pytest_fairness.engine.queue import Deal
 from pytest_fairness.engine.scripts import Escalation, Pipeline
@@ -150,6 +164,7 @@ class TrialSource:
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
+        self._latest = _LatestDesign()
         # Whether a shard lacks answers of what it was last asked for: other shards ask them, too.
         self._absent = False
         # The same of the reading turns of the running test.
@@ -167,12 +182,11 @@ class TrialSource:
 
         def ask(names: int, fewer: Mapping[Pair, int]) -> pd.DataFrame:
             nonlocal largest
-            table = self._table(planned, item, system, names, fewer, texts)
+            table, asked = self._stage(planned, item, system, names, fewer, texts)
             if len(table) > largest:
                 largest = len(table)
-                item.stash[ASKED] = _asked_of(table)
-            with reading_until(self._context.read_until):
-                return planned.table(table)
+                item.stash[ASKED] = asked
+            return table
 
         if self._deal is not None and (self._every_stage or self._context.merged is None):
             ask(self._stage_of_shard(stages), {})
@@ -354,17 +368,18 @@ class TrialSource:
         if absent:
             self._skip_on_a_shard()
 
-    def _table(
+    def _stage(
         self,
         planned: Planned,
         item: pytest.Item,
         system: Any,
         names: int,
         fewer: Mapping[Pair, int],
-        texts: Container[str] | None,
-    ) -> pd.DataFrame:
-        """Return the trials of *item* at a stage: the first *names* of each group, of *fewer* as
-        many as that says, of the *texts* that a pilot chose.
+        texts: frozenset[str] | None,
+    ) -> _Stage:
+        """Return a stage of *item*: the first *names* of each group, of *fewer* as many as that
+        says, of the *texts* that a pilot chose. Where nothing of it can change any more, it is made
+        once for all tests of the design.
         """
         indices: Sequence[int] | None = None
         if planned.grid.stages is not None:
@@ -375,16 +390,27 @@ class TrialSource:
         elif planned.pilot is not None:
             stage = f"{stage}, all texts"
         self._name_look(item, stage)
+        selection = collection.selection_of(item)
+        stages = self._latest.stages((id(planned), *selection[1:], id(system)))
+        place = names, frozenset(fewer.items()), texts
+        if place in stages:
+            self._ask_ahead(item)
+            return stages[place]
         tables = []
         self._absent = False
         for answers in self._answers(planned, item, system, indices, stage):
             table = answers.table(planned, replayed=self._context.recording is not None)
             if planned.temperatures:
-                table["temperature"] = _heat(collection.selection_of(item).temperature)
+                table["temperature"] = _heat(selection.temperature)
             tables.append(table)
         if self._absent:
             self._skip_on_a_shard()
-        return _in_one_table(tables)
+        whole = _in_one_table(tables)
+        with reading_until(self._context.read_until):
+            made = planned.table(whole), _asked_of(whole)
+        if whole["status"].isin(SETTLED).all():
+            stages[place] = made
+        return made
 
     def _name_look(self, item: pytest.Item, stage: str) -> None:
         """Have progress say which look of *item* the *stage* is asked for."""
@@ -1064,6 +1090,26 @@ def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
 
 
 # ---------------------------------------------------------------- what came of it
+
+#: The trials of a stage as a test gets them, and how many were asked for what cost.
+_Stage: TypeAlias = "tuple[pd.DataFrame, dict[str, JSON]]"
+
+
+class _LatestDesign:
+    """The stages of the design that was asked last: tests that share a design follow one another,
+    and those of all designs would fill the memory.
+    """
+
+    def __init__(self) -> None:
+        self._design: tuple[Any, ...] = ()
+        self._stages: dict[Hashable, _Stage] = {}
+
+    def stages(self, design: tuple[Any, ...]) -> dict[Hashable, _Stage]:
+        """Return the stages of *design*, to be read and added to; those of another are let go."""
+        if design != self._design:
+            self._design = design
+            self._stages = {}
+        return self._stages
 
 
 @dataclass(frozen=True, slots=True)
