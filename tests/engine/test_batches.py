@@ -544,7 +544,7 @@ def test_a_batch_is_expected_to_give_money_back_until_it_is_collected_or_too_old
     log("too old", "intent", 27)
     given: dict[str, Any] = {"max_cost": 0.01, "attempt_timeout": 0.1}
     with (
-        Engine(endpoint_at(server), store, deadline=20, **given) as engine,
+        Engine(endpoint_at(server), store, deadline=10, **given) as engine,
         pytest.raises(BudgetError, match="is held for calls without an account"),
     ):
         engine.run(plan(3))
