@@ -163,6 +163,12 @@ class TestTheContext:
             "size": 2, "method": "holm", "alpha": 0.05, "metrics": ["chosen"],
         }  # fmt: skip
 
+    def test_a_test_among_many_has_less_of_the_level(self):
+        given = [interaction(0.01, 0.7, 0.4)]
+        assert interaction_finding(given, TRIALS, "scrubbed", alpha=0.01) is None
+        finding = interaction_finding(given, TRIALS, "scrubbed", alpha=0.011)
+        assert finding.family["alpha"] == 0.011
+
     def test_one_that_has_no_p_is_not_in_the_family(self):
         finding = interaction_finding(
             [interaction(None, 1.0, 0.0), interaction(0.03, 0.7, 0.4)], TRIALS, "scrubbed"

@@ -4,6 +4,7 @@ tables are refused.
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -110,6 +111,14 @@ class TestTheWholeDesign:
         assert interaction.effect_size.startswith("widest difference of shares = 0.")
         assert order.effect_size.startswith("log odds of standing first = ")
         assert order.n_per_group == {"listed first": len(ordered)}
+
+    def test_the_arms_share_the_level_of_the_test_about_the_context(self, planted):
+        frame, results = planted
+        surest = min(finding.corrected_p_value for finding in interaction_findings(results, frame))
+        assert len(results.arms) == 3
+        less, more = (replace(results, alpha=times * surest) for times in (2.9, 3.1))
+        assert not list(interaction_findings(less, frame))
+        assert list(interaction_findings(more, frame))
 
     def test_pairs_are_those_of_the_public_analysis(self, planted):
         """The page and an assertion on the same rows cannot say different things; scipy's binomial

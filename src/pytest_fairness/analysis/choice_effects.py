@@ -199,13 +199,17 @@ class _Shift:
 
 
 def interaction_finding(
-    interactions: Sequence[ContextInteraction], trials: pd.DataFrame, arm: str
+    interactions: Sequence[ContextInteraction],
+    trials: pd.DataFrame,
+    arm: str,
+    *,
+    alpha: float = ALPHA,
 ) -> Finding | None:
     """Return a FLAG where the preference among the *trials* of *arm* depends on the context, else
     nothing.
 
-    The *interactions* are one family: every axis, between all groups and by each of their classes
-    (Holm). A pass on the whole is then not the last word: preferences that turn round between two
+    The *interactions* are one family at level *alpha*: every axis, between all groups and by each
+    of their classes (Holm). A pass on the whole is then not the last word: preferences that turn round between two
     criteria even out.
     """
     tested = [
@@ -213,7 +217,7 @@ def interaction_finding(
         for interaction in interactions
         if interaction.p_value is not None
     ]
-    shifts = [shift for shift in _shifts(tested) if shift.spread >= SPREAD]
+    shifts = [shift for shift in _shifts(tested, alpha) if shift.spread >= SPREAD]
     if not shifts:
         return None
     surest = min(shifts, key=lambda shift: shift.corrected_p_value)
@@ -234,18 +238,18 @@ def interaction_finding(
         p_value=surest.p_value,
         corrected_p_value=surest.corrected_p_value,
         pairs=tuple(map(_pair_result, shifts)),
-        family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
+        family={"size": len(tested), "method": "holm", "alpha": alpha, "metrics": ["chosen"]},
         details={"interactions": to_json(interactions)},
     )
 
 
-def _shifts(tested: Sequence[tuple[ContextInteraction, float]]) -> Iterator[_Shift]:
-    """Yield the widest shift of each interaction that is significant after correction."""
+def _shifts(tested: Sequence[tuple[ContextInteraction, float]], alpha: float) -> Iterator[_Shift]:
+    """Yield the widest shift of each interaction that is significant at *alpha* after correction."""
     if not tested:
         return
     corrected = correct([p_value for _, p_value in tested], "holm").tolist()
     for (interaction, p_value), q in zip(tested, corrected, strict=True):
-        if q < ALPHA:
+        if q < alpha:
             yield _widest(interaction, p_value, q)
 
 

@@ -192,8 +192,9 @@ class TrialSource:
             ask(self._stage_of_shard(stages), {})
             if self._context.merged is None:
                 self._skip_on_a_shard()
+        # A copy each: the test may add columns to its own, which others have not.
         if self._looks is None:
-            return ask(stages.base, {})
+            return ask(stages.base, {}).copy()
         self._refuse_other_looks(self._looks, item, stages)
         staged = StagedTrials(
             stages,
@@ -204,7 +205,6 @@ class TrialSource:
             unit=planned.unit,
         )
         item.stash[STAGED] = staged
-        # A copy: the test may add columns to its own, which another stage would not have.
         return staged.handed_out.copy()
 
     def _chosen_texts(

@@ -31,10 +31,13 @@ def order_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[F
 
 
 def interaction_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[Finding]:
-    """Yield a finding for each arm where the preference between groups depends on the context."""
+    """Yield a finding for each arm where the preference between groups depends on the context; the
+    arms share the level of one test.
+    """
+    alpha = results.alpha / len(results.arms)
     for arm in results.arms:
         trials = frame[frame["arm"] == arm.arm]
-        finding = interaction_finding(arm.interactions, trials, arm.arm)
+        finding = interaction_finding(arm.interactions, trials, arm.arm, alpha=alpha)
         if finding is not None:
             yield finding
 
