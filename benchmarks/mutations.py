@@ -207,7 +207,10 @@ def _in_fork(run: Callable[[], int], longest: float) -> int:
 def noticed_in_a_copy(mutation: Mutation) -> bool:
     """Whether a test fails on a copy of the package with *mutation* in its file."""
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "pytest_fairness"
+        # As in the checkout, whose personas and pages of docs the package finds beside src.
+        copy = Path(folder) / "src" / "pytest_fairness"
+        for name in ("docs", "personas"):
+            Path(folder, name).symlink_to(ROOT / name)
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / mutation.file).write_text(mutation.text, encoding="utf-8")
         command = [
@@ -220,7 +223,7 @@ def noticed_in_a_copy(mutation: Mutation) -> bool:
             "no:cacheprovider",
             *mutation.tests,
         ]
-        environment = {**os.environ, "PYTHONPATH": folder}
+        environment = {**os.environ, "PYTHONPATH": str(copy.parent)}
         try:
             done = subprocess.run(
                 command,

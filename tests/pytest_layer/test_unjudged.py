@@ -214,7 +214,7 @@ def endpoint():
 SKIPPED = NO_SYSTEM.replace("@pytest.mark", '@pytest.mark.skip(reason="not now")\n@pytest.mark', 1)
 WITHIN = NO_SYSTEM.replace("    assert_no", '    pytest.skip("not now")\n    assert_no')
 OTHER = "\ndef test_other():\n    pass\n"
-SMALL = NO_SYSTEM.replace('"male"]}', '"male"]}, names=2')
+SMALL = NO_SYSTEM.replace('"male"]}', '"male"]}, names=2, repetitions=1')
 DEAF_TO_ROLES = TIERS.replace("SYSTEM", 'system="You rate."') + DEAF
 #: Suite, options and exit status.
 SKIPS = {
@@ -246,6 +246,7 @@ def test_a_session_of_which_everything_was_skipped(project: Project, about: str,
     project.write(suite)
     result = project.run(*options, mode=MODES[mode])
     assert result.ret == status, about
+    assert result.parseoutcomes()["skipped"] == 1
     if status == 5:
         text = shown(result)
         assert "fairness: 0 findings, nothing was judged" in text
@@ -253,6 +254,9 @@ def test_a_session_of_which_everything_was_skipped(project: Project, about: str,
         assert first_box(project.page) == ("nothing", "Nothing was judged")
         assert project.results["run"]["exit_status"] == 5
         assert "Why tests were skipped" in project.page
+    if about == "smoke":  # its finding says why
+        assert project.findings
+        assert "test skipped: " not in shown(result)
 
 
 def test_a_suite_that_skips_everything(project: Project) -> None:
