@@ -212,7 +212,12 @@ OTHER_HALF = [(None, "year"), ("person", None), ("own", "year")]
 DESIGNS = {0.0: HALF, 0.03: [*HALF, *OTHER_HALF], 0.09: OTHER_HALF}
 
 
-@pytest.mark.parametrize("score", ["rating", "length", "turned"])
+#: Of 80 persons each stands in every group, so that they are compared with themselves; of 150 some
+#: do not.
+PERSONS = {"rating": 80, "length": 150, "turned": 150}
+
+
+@pytest.mark.parametrize("score", PERSONS)
 @pytest.mark.parametrize("lost", DESIGNS)
 def test_ratings_and_numbers_are_judged_by_counts(
     score: str, lost: float, decisions: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
@@ -231,7 +236,7 @@ def test_ratings_and_numbers_are_judged_by_counts(
         "turned": chance.integers(0, 6, size)
         + ~is_b * np.where(chance.random(size) < 0.01, 400, 1),
     }
-    rows["person"] %= 150
+    rows["person"] %= PERSONS[score]
     rows["own"] = rows["race"] + (rows["person"] % 40).astype(str)
     values = scores[score].astype(float)
     refused = chance.random(size) < 0.02 + 0.1 * is_b
