@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,8 @@ def test_what_became_of_the_missing_is_counted_in_rows() -> None:
     for analyze in (analyze_disparity, analyze_four_fifths):
         expected = analyze(rows, **given)
         assert "20 ended in an error, 7 not run" in " ".join(expected.notes)
-        assert unlike(expected, analyze(counts, **given)) == []
+        for table in (counts, pl.from_pandas(rows)):
+            assert unlike(expected, analyze(table, **given)) == []
 
 
 #: Half of the designs are looked at where no answer is missing but those refused, the other half
@@ -213,7 +215,12 @@ OTHER_HALF = [(None, "year"), ("person", None), ("own", "year")]
 DESIGNS = {0.0: HALF, 0.03: [*HALF, *OTHER_HALF], 0.09: OTHER_HALF}
 
 
-@pytest.mark.parametrize("score", ["rating", "length", "turned"])
+#: Of 80 persons each stands in every group, so that they are compared with themselves; of 150 some
+#: do not.
+PERSONS = {"rating": 80, "length": 150, "turned": 150}
+
+
+@pytest.mark.parametrize("score", PERSONS)
 @pytest.mark.parametrize("lost", DESIGNS)
 def test_ratings_and_numbers_are_judged_by_counts(
     score: str, lost: float, decisions: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
@@ -230,12 +237,13 @@ def test_ratings_and_numbers_are_judged_by_counts(
         "rating": chance.integers(1, 6, size) - is_b * chance.integers(0, 2, size),
         "length": chance.integers(0, 90, size) / 7 + is_b * 1.5,
         "turned": chance.integers(0, 6, size)
-        + ~is_b * np.where(chance.random(size) < 0.01, 400, 1),
+        - ~is_b * np.where(chance.random(size) < 0.005, -400, 1),
     }
-    rows["person"] %= 150
+    rows["person"] %= PERSONS[score]
     rows["own"] = rows["race"] + (rows["person"] % 40).astype(str)
     values = scores[score].astype(float)
-    refused = chance.random(size) < 0.02 + 0.1 * is_b
+    # What b is refused more would decide before the rows that turn a mean.
+    refused = chance.random(size) < 0.02 + 0.1 * is_b * (score != "turned")
     rows[score] = np.where((chance.random(size) < lost) | refused, np.nan, values)
     monkeypatch.setattr(disparity, "by_rows", None)
     monkeypatch.setattr(counting, "by_rows", None)
@@ -244,15 +252,25 @@ def test_ratings_and_numbers_are_judged_by_counts(
         frames.append(rows.assign(refused=refused))
     if lost:
         frames.append(rows)
+    turned = 0
     for frame in frames:
         for cluster, block in DESIGNS[lost]:
             given = {"outcome": score, "by": "race", "cluster": cluster, "block": block}
             expected = analyze_disparity(frame, **given)
             counts = counts_of(frame, score, "race", cluster=cluster, block=block)
-            different = unlike(expected, analyze_disparity(counts, **given))
+            judged = analyze_disparity(counts, **given)
+            different = unlike(expected, judged)
             # Only counts have no number of a row.
-            turned = "turns the mean" in expected.sentence or "turn the mean" in expected.sentence
-            assert [place for place, *_ in different] == ["/sentence", "/explanation"] * turned
+            turns = "turns the mean" in expected.sentence or "turn the mean" in expected.sentence
+            assert [place for place, *_ in different] == ["/sentence", "/explanation"] * turns
+            assert without_rows(judged.sentence) == without_rows(expected.sentence)
+            turned += turns
+    assert (turned > 0) == (score == "turned")
+
+
+def without_rows(sentence: str) -> str:
+    """Return *sentence* without the numbers of rows."""
+    return re.sub(r"row \d+( of the counts)?:", "row:", sentence)
 
 
 def test_scores_are_judged_by_rows(decisions: pd.DataFrame) -> None:
