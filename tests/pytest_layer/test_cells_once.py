@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -140,3 +141,14 @@ def test_tests_that_share_a_design_share_its_table(
     (path,) = project.path.glob("made-*.txt")
     made = Counter(path.read_text(encoding="utf-8").splitlines())
     assert set(made.values()) == {times}
+
+
+def test_a_replay_without_looks_gives_each_test_a_copy(project: Project) -> None:
+    """As one of a run of an earlier version has none."""
+    project.write(SHARED.format(failing="False"))
+    project.run().assert_outcomes(passed=2)
+    (manifest,) = project.path.glob(".fairness/runs/*/manifest.json")
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    del facts["looks"]
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    project.run("--fairness-replay=last").assert_outcomes(passed=2)

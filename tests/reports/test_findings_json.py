@@ -12,6 +12,7 @@ from pytest_fairness.reports.audit_sections import counts_section
 from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import NAME, conclude, read_results, save_results
 from pytest_fairness.reports.plain_text import summary_lines
+from pytest_fairness.runs.totals import counted_trials
 from tests.support.findings_schema import conforming
 
 from . import factories
@@ -223,3 +224,13 @@ def test_logs_are_read_leniently(tmp_path):
     (tmp_path / "trials-gw0.jsonl").write_text("\n".join(lines), encoding="latin-1")
     (read,) = each_trial(tmp_path)
     assert read.cell.groups == {"race_ethnicity": "white"}
+    (counted,) = counted_trials(tmp_path)
+    assert (counted.key, counted.cost) == (read.trial.key, read.trial.cost)
+
+
+def test_a_reply_with_half_a_surrogate_counts(tmp_path):
+    """The text does not count, and must not keep its trial from it."""
+    lines = [json.dumps(factories.trial() | {"replies": ["\ud800"]}), json.dumps(factories.trial())]
+    (tmp_path / "trials-gw0.jsonl").write_text("\n".join(lines), encoding="ascii")
+    halved, whole = counted_trials(tmp_path)
+    assert halved == whole

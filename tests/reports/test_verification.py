@@ -21,6 +21,7 @@ from pytest_fairness.cli import main
 from pytest_fairness.engine import progress
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import bundle as reports_bundle
+from pytest_fairness.reports import verification
 from pytest_fairness.reports.audit_sections import bundle_page
 from pytest_fairness.reports.bundle import unpack, verify, write_bundle
 from pytest_fairness.reports.findings_json import RunResults, read_results
@@ -28,6 +29,7 @@ from pytest_fairness.reports.html import render
 from pytest_fairness.reports.sections import Entry
 from pytest_fairness.reports.verification import is_on_wire
 from pytest_fairness.runs.judgements import TYPE
+from pytest_fairness.runs.reader import RunReader
 from tests.support.justifications import IN_FORCE
 from tests.support.runs import relogged, resummed
 from tests.support.shared_sessions import SharedProject, SharedSessions, shared_folder
@@ -228,6 +230,26 @@ def test_the_commands(
     assert main(["audit", "last", "--into", str(other)]) == 2
     assert "is there already, and is another" in capsys.readouterr().err
     assert other.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(("kept", "again"), [(5_000, 0), (3, 1)])
+def test_findings_share_the_records_of_trials(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kept: int, again: int
+) -> None:
+    """Those that are kept are not read again; the others are, and come to the same."""
+    records = RunReader.records
+    read: list[str] = []
+
+    def counted(self: RunReader, keys: list[str]) -> Any:
+        read.extend(keys)
+        return records(self, keys)
+
+    monkeypatch.setattr(RunReader, "records", counted)
+    monkeypatch.setattr(verification, "_KEPT", kept)
+    verified = verify(folder)
+    assert not verified.problems
+    assert {finding.same for finding in verified.derived} >= {True}
+    assert min(len(read), 1) == again
 
 
 def test_the_index_leads_to_everything(folder: Path) -> None:

@@ -164,7 +164,9 @@ class TrialSource:
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
-        self._latest = _LatestDesign()
+        # The stages of the design asked last: tests that share a design follow one another,
+        # and those of all designs would fill the memory.
+        self._latest: dict[tuple[Any, ...], dict[Hashable, _Stage]] = {}
         # Whether a shard lacks answers of what it was last asked for: other shards ask them, too.
         self._absent = False
         # The same of the reading turns of the running test.
@@ -391,7 +393,9 @@ class TrialSource:
             stage = f"{stage}, all texts"
         self._name_look(item, stage)
         selection = collection.selection_of(item)
-        stages = self._latest.stages((id(planned), *selection[1:], id(system)))
+        design = (id(planned), *selection[1:], id(system))
+        stages = self._latest.get(design, {})
+        self._latest = {design: stages}
         place = names, frozenset(fewer.items()), texts
         if place in stages:
             self._ask_ahead(item)
@@ -1093,23 +1097,6 @@ def _asked_of(table: pd.DataFrame) -> dict[str, JSON]:
 
 #: The trials of a stage as a test gets them, and how many were asked for what cost.
 _Stage: TypeAlias = "tuple[pd.DataFrame, dict[str, JSON]]"
-
-
-class _LatestDesign:
-    """The stages of the design that was asked last: tests that share a design follow one another,
-    and those of all designs would fill the memory.
-    """
-
-    def __init__(self) -> None:
-        self._design: tuple[Any, ...] = ()
-        self._stages: dict[Hashable, _Stage] = {}
-
-    def stages(self, design: tuple[Any, ...]) -> dict[Hashable, _Stage]:
-        """Return the stages of *design*, to be read and added to; those of another are let go."""
-        if design != self._design:
-            self._design = design
-            self._stages = {}
-        return self._stages
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,10 @@ from pytest_fairness.model import (
     deciding_pair,
     to_json,
 )
-from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.manifest import NAME as MANIFEST
 from pytest_fairness.runs.manifest import retain_until
-from pytest_fairness.runs.totals import RunTotals, money
+from pytest_fairness.runs.totals import RunTotals, counted_trials, money
 from pytest_fairness.scorers.reading_turn import READING
 
 NAME = "findings.json"
@@ -480,9 +479,8 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     for entry in endpoints:
         models[str(entry.get("name", ""))] = (entry.get("identity") or {}).get("model")
     totals = RunTotals(models)
-    for logged in each_trial(run_dir):
-        reading = logged.cell.template == READING
-        totals.add(logged.endpoint, logged.trial, logged.flags, reading=reading)
+    for trial in counted_trials(run_dir):
+        totals.add(trial, reading=trial.cell.template == READING)
     facts = {key: manifest.get(key) for key in _RUN}
     notes = [*(manifest.get("notes") or ()), *totals.notes()]
     if notes:

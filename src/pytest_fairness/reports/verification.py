@@ -10,10 +10,11 @@ recorded, and said. See ``docs/decisions/0128-what-verify-derives.md``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -52,10 +53,11 @@ from pytest_fairness.reports.findings_json import NAME, RunResults, conclude, re
 from pytest_fairness.reports.pilots_again import unlike_log
 from pytest_fairness.reports.sections import SECTIONS_SUFFIX, SUFFIX
 from pytest_fairness.runs.conclusions import ITEM, LOOKS, Conclusions, sha256_of_json
+from pytest_fairness.runs.database import AT_ONCE
 from pytest_fairness.runs.judgements import READ_BY, Judgement
 from pytest_fairness.runs.keys import content_key, identity_hash
 from pytest_fairness.runs.manifest import FINISHED, GOES_ON_FROM, read_manifest
-from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, reading, unwatched
+from pytest_fairness.runs.reader import RunReader, RunRecords, Watch, unwatched
 from pytest_fairness.runs.records import SIMULATED, cell_of, trial_of
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.given_choices import AskedChoice
@@ -139,7 +141,8 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
                 "the run did not come to its end: nothing shows whether the end of its logs is "
                 "there"
             )
-        with reading(run_dir, watch=watch) as reader:
+        reader = _VerifiedRun.open(run_dir, watch=watch)
+        with contextlib.closing(reader.connection):
             records = sum(anchor.records for anchor in reader.logs.values())
             verification.checked.append(
                 f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole"
@@ -174,6 +177,33 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
 
 
 # ---------------------------------------------------------------- the log
+
+#: Records of trials that are kept, some 60 MB: a run may hold a million.
+_KEPT = 5_000
+
+
+class _VerifiedRun(RunReader):
+    """A run whose findings share their trials: the records are read once for all of them; of a run
+    with more trials than are kept, those that were read first.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._kept: dict[str, dict[str, Any]] = {}
+
+    def trial_records(self) -> Iterator[dict[str, Any]]:
+        for record in super().trial_records():
+            if len(self._kept) < _KEPT:
+                self._kept[record["key"]] = record
+            yield record
+
+    def records(self, keys: Iterable[str]) -> Iterator[dict[str, Any] | None]:
+        wanted = list(keys)
+        for start in range(0, len(wanted), AT_ONCE):
+            some = wanted[start : start + AT_ONCE]
+            absent = sorted(set(some) - self._kept.keys())
+            read = dict(zip(absent, super().records(absent), strict=True))
+            yield from map(ChainMap[str, Any](self._kept, read).get, some)
 
 
 def _check_trials(reader: RunReader, verification: Verification, watch: Watch) -> None:
@@ -1222,6 +1252,8 @@ def _same(first: Any, other: Any) -> bool:
     """Return whether two values of a table agree: numbers but for the last digits, and both may be
     missing.
     """
+    if first == other:  # as nearly all of a table are
+        return True
     missing = [_is_missing(first), _is_missing(other)]
     if any(missing):
         return all(missing)
