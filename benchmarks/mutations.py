@@ -1,4 +1,4 @@
-"""Does some test fail for every single-point fault of the statistics, the policy, the gate and the sessions?
+"""Does some test fail for every single-point fault of statistics, policy, gate and sessions?
 
 Run: python benchmarks/mutations.py [--only text …]
 

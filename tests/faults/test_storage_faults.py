@@ -530,7 +530,11 @@ def test_goes():
         time.sleep(0.01)
     connection.close()
     log = run / "run.sqlite3-wal"
-    if HOW == "removed":
+    if HOW == "emptied":
+        with sqlite3.connect(run / "run.sqlite3") as connection:
+            connection.execute("DELETE FROM records WHERE number = 3")
+        connection.close()
+    elif HOW == "removed":
         log.unlink()
     else:
         os.truncate(log, 40_000)
@@ -557,6 +561,17 @@ def test_f70_what_sqlite_has_not_yet_moved_is_lost_after_the_last_test(project: 
             assert not (run / "report.html").exists()
             assert "finished" not in json.loads((run / "manifest.json").read_text())
             shutil.rmtree(project.path / ".fairness")
+
+
+def test_f70_a_record_is_gone_from_files_that_look_as_they_did(project: Project) -> None:
+    """What the database holds is counted before anything is judged from it."""
+    project.write(CHANGES_GO.replace("HOW", repr("emptied")))
+    code, output = _ended(Background(project))
+    assert code == pytest.ExitCode.INTERNAL_ERROR, output
+    assert "records of trials.jsonl, and" in output
+    assert "Traceback" not in output
+    (run,) = run_folders(project.path / ".fairness" / "runs")
+    assert not (run / "findings.json").exists()
 
 
 def test_f70_it_goes_while_it_asks(project: Project) -> None:

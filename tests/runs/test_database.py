@@ -191,6 +191,23 @@ def test_a_database_that_cannot_be_written_any_more_is_noticed(
             write()
 
 
+@pytest.mark.parametrize("writer", ["gw0", "gw1"])
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_record_that_is_no_longer_there_is_noticed_before_the_end(
+    root: Path, writer: str, number: int
+) -> None:
+    """The last, or one before it: of a writer that is done, and of the one that looks."""
+    with open_store(root, "t", writer="gw0") as done:
+        note(done, "first", "second")
+    store = open_store(root, "t", writer="gw1")
+    note(store, "first", "second")
+    store.check_written()
+    with contextlib.closing(sqlite3.connect(store.directory / "run.sqlite3")) as other, other:
+        other.execute("DELETE FROM records WHERE writer = ? AND number = ?", (writer, number))
+    with pytest.raises(StoreError, match=rf"it has 2 records of .*{writer}.*, and 3 were written"):
+        store.check_written()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_writes_nothing(store: RunStore) -> None:
     """Its parent's connection is none of its own: the error says to open the run anew, and nothing
