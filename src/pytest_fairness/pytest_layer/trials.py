@@ -383,13 +383,8 @@ class TrialSource:
         says, of the *texts* that a pilot chose. Where nothing of it can change any more, it is made
         once for all tests of the design.
         """
-        indices: Sequence[int] | None = None
-        if planned.grid.stages is not None:
-            indices = planned.grid.stage(names, fewer)
         stage = f"{names} {planned.unit}"
-        if texts is not None:
-            indices = planned.grid.of_texts(indices or range(len(planned.grid)), texts)
-        elif planned.pilot is not None:
+        if texts is None and planned.pilot is not None:
             stage = f"{stage}, all texts"
         self._name_look(item, stage)
         selection = collection.selection_of(item)
@@ -400,6 +395,11 @@ class TrialSource:
         if place in stages:
             self._ask_ahead(item)
             return stages[place]
+        indices: Sequence[int] | None = None
+        if planned.grid.stages is not None:
+            indices = planned.grid.stage(names, fewer)
+        if texts is not None:
+            indices = planned.grid.of_texts(indices or range(len(planned.grid)), texts)
         tables = []
         self._absent = False
         for answers in self._answers(planned, item, system, indices, stage):
