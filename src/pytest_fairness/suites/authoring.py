@@ -24,6 +24,8 @@ from pytest_fairness.pytest_layer.options import settings_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness import RunContext
+
 __all__ = [
     "Document",
     "SkipReason",
@@ -31,6 +33,7 @@ __all__ = [
     "did_you_mean",
     "entries",
     "errors_as_failures",
+    "level_of_tests",
     "make_items",
     "marked_item",
     "marked_module",
@@ -183,3 +186,16 @@ def make_items(metafunc: pytest.Metafunc, suite: str, values: Mapping[str, Seque
             pytest.param(*combination, id=label, marks=marked_item(metafunc, suite, label))
         )
     metafunc.parametrize(names, items)
+
+
+def level_of_tests(run: RunContext, alpha: float) -> float:
+    """Return the level at which each test of *run* judges what it asserts first at *alpha*: its part
+    of the session's.
+    """
+    from pytest_fairness.analysis.looks import budget
+
+    looks = run.store.manifest().get("looks")
+    # A replay of a run without looks is judged as a table is.
+    if looks is None:
+        return alpha
+    return budget(looks["session_alpha"], looks["tests"], 0, alpha)

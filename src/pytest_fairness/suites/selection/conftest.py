@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import Arm, OutcomeKind
-from pytest_fairness.analysis.looks import budget
 from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.pytest_layer import collection
 from pytest_fairness.suites.authoring import (
+    level_of_tests,
     marked_item,
     marked_module,
     once_a_session,
@@ -177,7 +177,7 @@ def results(
     pytestconfig: pytest.Config,
 ) -> SelectionResults:
     """All numbers of the benchmark, judged at the level of its tests; made once a process."""
-    from pytest_fairness.suites.selection.metrics import selection_results
+    from pytest_fairness.suites.selection.metrics import ALPHA, selection_results
 
     made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
@@ -185,21 +185,10 @@ def results(
         made[key] = selection_results(
             trials,
             _classes(pytestconfig),
-            alpha=_level(fairness_run),
+            alpha=level_of_tests(fairness_run, ALPHA),
             seed=fairness_run.settings.seed,
         )
     return made[key]
-
-
-def _level(run: RunContext) -> float:
-    """Return the level at which the tests of *run* judge what they assert first."""
-    from pytest_fairness.suites.selection.metrics import ALPHA
-
-    looks = run.store.manifest().get("looks")
-    # A replay of a run without looks is judged as a table is.
-    if looks is None:
-        return ALPHA
-    return budget(looks["session_alpha"], looks["tests"], 0, ALPHA)
 
 
 @pytest.fixture
