@@ -81,6 +81,8 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda number, _frame: os.kill(pid, number))
 os._exit(int(server.recv(9)) % 256)
 """
+#: Seconds that the server waits for the rest of a request.
+PATIENCE = 10
 #: Of the folder of the server.
 SOCKET, EXECUTABLE = "socket", "python"
 
@@ -456,19 +458,22 @@ class Server:
             code = os.waitstatus_to_exitcode(status)
             if child in self.sessions:
                 file = self.sessions.pop(child)
-                Path(f"{file}.part").write_text(str(code))
-                Path(f"{file}.part").rename(file)
+                with contextlib.suppress(OSError):  # nobody waits for it any more
+                    Path(f"{file}.part").write_text(str(code))
+                    Path(f"{file}.part").rename(file)
             elif child in self.workers:
                 with self.workers.pop(child) as connection, contextlib.suppress(OSError):
                     connection.sendall(b"%9d" % code)
 
     def _answer(self, connection: socket.socket, _address: object) -> None:
         """Do what is asked: by the executable, which sends its streams, for a worker."""
+        connection.settimeout(PATIENCE)
         try:
             request, streams = _request(connection)
-        except (OSError, ValueError):  # who asked has gone
+        except (OSError, ValueError):  # who asked has gone, or is stopped
             connection.close()
             return
+        connection.settimeout(None)
         child = os.fork()
         if not child:
             self._close()
@@ -500,8 +505,13 @@ class Server:
 def _request(connection: socket.socket) -> tuple[list[Any], list[int]]:
     """Return what is asked for, and the streams that come with it. Raises OSError or ValueError."""
     size, streams, _, _ = socket.recv_fds(connection, 9, 3)
-    with connection.makefile("rb") as reader:
-        return json.loads(reader.read(int(size))), streams
+    try:
+        with connection.makefile("rb") as reader:
+            return json.loads(reader.read(int(size))), streams
+    except (OSError, ValueError):
+        for stream in streams:
+            os.close(stream)
+        raise
 
 
 def _be_session(

@@ -209,8 +209,8 @@ def interaction_finding(
     nothing.
 
     The *interactions* are one family at level *alpha*: every axis, between all groups and by each
-    of their classes (Holm). A pass on the whole is then not the last word: preferences that turn round between two
-    criteria even out.
+    of their classes (Holm). A pass on the whole is then not the last word: preferences that turn
+    round between two criteria even out.
     """
     tested = [
         (interaction, interaction.p_value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,9 +78,6 @@ from pytest_fairness.statistics.proportions import (
     standardised_ratio,
 )
 from pytest_fairness.words import confidence, enumerated, p_equals, percent
-
-if TYPE_CHECKING:
-    pass
 
 HIGHEST = "highest"
 FOUR_FIFTHS = 0.8

@@ -196,10 +196,11 @@ class BatchQueue(queue.Queue):
         """Return whether something in flight will give money back: here, or in a batch of any
         process that is not yet as old as a batch may get.
         """
+        if super()._expects_money():
+            return True
         oldest = time.time() - self._api.options.max_wait_hours * 3600
         batches = submissions(self._store.of_type("batch")).values()
-        awaited = any(not batch.over and batch.since > oldest for batch in batches)
-        return awaited or super()._expects_money()
+        return any(not batch.over and batch.since > oldest for batch in batches)
 
     def _note(self, submission: Submission, event: str, **facts: Any) -> None:
         """Log a step of the batch. Raises StoreError."""

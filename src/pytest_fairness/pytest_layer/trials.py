@@ -164,8 +164,9 @@ class TrialSource:
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
-        # The stages of the design asked last: tests that share a design follow one another,
-        # and those of all designs would fill the memory.
+        # The stages of the design asked last, to which nobody writes: tests that share a design
+        # follow one another, and those of all designs would fill the memory. Its key has the ids of
+        # what the session holds: of the plan, and of the system in _endpoints.
         self._latest: dict[tuple[Any, ...], dict[Hashable, _Stage]] = {}
         # Whether a shard lacks answers of what it was last asked for: other shards ask them, too.
         self._absent = False
@@ -864,6 +865,7 @@ class TrialSource:
         finally:
             self._until_closed.close()
             self._engines.clear()
+            self._latest = {}
             if self._loop is not None:
                 self._loop.close()
                 self._loop = None

@@ -142,7 +142,7 @@ def verify_run(run_dir: Path, baselines: Baselines, watch: Watch = unwatched) ->
                 "there"
             )
         reader = _VerifiedRun.open(run_dir, watch=watch)
-        with contextlib.closing(reader.connection):
+        with contextlib.closing(reader):
             records = sum(anchor.records for anchor in reader.logs.values())
             verification.checked.append(
                 f"{count(records, 'record')} in {count(len(reader.logs), 'log')}, chained and whole"
@@ -190,6 +190,11 @@ class _VerifiedRun(RunReader):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._kept: dict[str, dict[str, Any]] = {}
+
+    def close(self) -> None:
+        """Close the database, and let go of what was kept."""
+        self.connection.close()
+        self._kept.clear()
 
     def trial_records(self) -> Iterator[dict[str, Any]]:
         for record in super().trial_records():

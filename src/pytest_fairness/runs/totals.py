@@ -45,8 +45,8 @@ _decode = msgspec.json.Decoder(CountedTrial).decode
 
 
 def counted_trials(run_dir: Path) -> Iterator[CountedTrial]:
-    """Yield every trial of the run as it counts. Records of other types, torn or foreign ones are
-    passed over.
+    """Yield every trial of the run as it counts, also where its record is spoilt elsewhere. Records
+    of other types, torn or foreign ones are passed over.
     """
     for line in record_lines(run_dir, "trial"):
         with contextlib.suppress(ValueError, RecursionError):

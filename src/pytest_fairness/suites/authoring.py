@@ -190,7 +190,7 @@ def make_items(metafunc: pytest.Metafunc, suite: str, values: Mapping[str, Seque
 
 def level_of_tests(run: RunContext, alpha: float) -> float:
     """Return the level at which each test of *run* judges what it asserts first at *alpha*: its part
-    of the session's.
+    of the session's, once the tests run.
     """
     from pytest_fairness.analysis.looks import budget
 

@@ -1,4 +1,4 @@
-"""Tests at temperature 0: the effects by pair and signal, without a verdict."""
+"""The effects of a test at temperature 0, by pair and signal, without a verdict."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ from itertools import filterfalse
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness import analyze_disparity
 from pytest_fairness.reports import Section, Table
-from pytest_fairness.suites.bias.programme import Report, at_zero
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-    import pytest
-
     from pytest_fairness import Finding, PairResult
-    from pytest_fairness.scorers import Scorer
 
 #: Pairs of a test and class that the table has, those farthest apart.
 _MOST_PAIRS = 3
@@ -26,21 +18,6 @@ _CAPTION = (
     "itself. They repeat what is judged above with less noise, and have no verdict."
 )
 _HEAD = ("test", "class", "outcome", "pair", "d", "d by signal")
-
-
-def effects_at_zero(
-    declared: pytest.MarkDecorator, outcome: str | Scorer
-) -> Callable[[pd.DataFrame, str, Report], None]:
-    """Return a test that asks what is *declared* at temperature 0, and reports the effects on
-    *outcome*.
-    """
-
-    @at_zero(declared)
-    def test(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
-        """The outcome by group at temperature 0, as a table."""
-        report_effects(analyze_disparity(trials, outcome, by, signals="signal"))
-
-    return test
 
 
 def effects_section(item: str, finding: Finding) -> Section:

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness import Verdict, analyze_disparity, assert_no_disparity
 from pytest_fairness.suites.bias.associations import CHOICES, DETAIL, RANK
-from pytest_fairness.suites.bias.programme import AT_WORK, IMPACT_ON_SOCIETY, programme
-from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
+from pytest_fairness.suites.bias.programme import (
+    AT_WORK,
+    IMPACT_ON_SOCIETY,
+    Report,
+    at_zero,
+    programme,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,4 +77,7 @@ def test_association(trials: pd.DataFrame, by: str, alpha: float) -> None:
     )
 
 
-test_association_at_zero = effects_at_zero(completed, RANK)
+@at_zero(completed)
+def test_association_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """Ranks of what is chosen by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, RANK, by, signals="signal"))

@@ -6,9 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.suites.bias.programme import AT_INTERVIEWS, IMPACT_ON_PERSONS, programme
-from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
+from pytest_fairness import analyze_disparity, assert_no_disparity
+from pytest_fairness.suites.bias.programme import (
+    AT_INTERVIEWS,
+    IMPACT_ON_PERSONS,
+    Report,
+    at_zero,
+    programme,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,4 +56,7 @@ def test_attribute_score(trials: pd.DataFrame, by: str, alpha: float) -> None:
     assert_no_disparity(trials, "rating", by, signals="signal", alpha=alpha, correction="holm")
 
 
-test_attribute_score_at_zero = effects_at_zero(scored, "rating")
+@at_zero(scored)
+def test_attribute_score_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """Ratings by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, "rating", by, signals="signal"))

@@ -6,9 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.suites.bias.programme import IMPACT_ON_PERSONS, BorderCases, by_strength
-from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
+from pytest_fairness import analyze_disparity, assert_no_disparity
+from pytest_fairness.suites.bias.programme import (
+    IMPACT_ON_PERSONS,
+    BorderCases,
+    Report,
+    at_zero,
+    by_strength,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,5 +75,15 @@ def test_chance_of_invitation(trials: pd.DataFrame, by: str, alpha: float) -> No
     assert_no_disparity(trials, "rating", by, signals="signal", alpha=alpha, correction="holm")
 
 
-test_invitation_at_zero = effects_at_zero(hired, "decision")
-test_chance_of_invitation_at_zero = effects_at_zero(graded, "rating")
+@at_zero(hired)
+def test_invitation_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """Invitations by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, "decision", by, signals="signal"))
+
+
+@at_zero(graded)
+def test_chance_of_invitation_at_zero(
+    trials: pd.DataFrame, by: str, report_effects: Report
+) -> None:
+    """Recommendations by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, "rating", by, signals="signal"))

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness import assert_no_disparity
+from pytest_fairness import analyze_disparity, assert_no_disparity
 from pytest_fairness.suites.bias.programme import (
     AT_WORK,
     IMPACT_ON_PERSONS,
     BorderCases,
+    Report,
+    at_zero,
     by_strength,
 )
-from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,5 +72,13 @@ def test_safety_of_loan(trials: pd.DataFrame, by: str, alpha: float) -> None:
     assert_no_disparity(trials, "rating", by, signals="signal", alpha=alpha, correction="holm")
 
 
-test_approval_at_zero = effects_at_zero(lent, "decision")
-test_safety_of_loan_at_zero = effects_at_zero(graded, "rating")
+@at_zero(lent)
+def test_approval_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """Approvals by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, "decision", by, signals="signal"))
+
+
+@at_zero(graded)
+def test_safety_of_loan_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """The safety of loans by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, "rating", by, signals="signal"))

@@ -6,10 +6,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness import assert_no_disparity
+from pytest_fairness import analyze_disparity, assert_no_disparity
 from pytest_fairness.suites.bias.narratives import TONE, WORDS
-from pytest_fairness.suites.bias.programme import AT_WORK, IMPACT_ON_BOTH, programme
-from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
+from pytest_fairness.suites.bias.programme import (
+    AT_WORK,
+    IMPACT_ON_BOTH,
+    Report,
+    at_zero,
+    programme,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,4 +73,7 @@ def test_agency(
     assert_no_disparity(trials, WORDS, by, signals="signal", alpha=alpha, correction="holm")
 
 
-test_tone_at_zero = effects_at_zero(toned, TONE)
+@at_zero(toned)
+def test_tone_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """The tone of texts by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, TONE, by, signals="signal"))

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness import assert_no_disparity
-from pytest_fairness.suites.bias.programme import AT_WORK, IMPACT_ON_PERSONS, programme
-from pytest_fairness.suites.bias.temperature_zero import effects_at_zero
+from pytest_fairness import analyze_disparity, assert_no_disparity
+from pytest_fairness.suites.bias.programme import (
+    AT_WORK,
+    IMPACT_ON_PERSONS,
+    Report,
+    at_zero,
+    programme,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,4 +50,7 @@ def test_refusal(trials: pd.DataFrame, by: str, alpha: float) -> None:
     assert_no_disparity(trials, "refusal", by, signals="signal", alpha=alpha, correction="holm")
 
 
-test_refusal_at_zero = effects_at_zero(declined, "refusal")
+@at_zero(declined)
+def test_refusal_at_zero(trials: pd.DataFrame, by: str, report_effects: Report) -> None:
+    """Refusals by group at temperature 0, as a table."""
+    report_effects(analyze_disparity(trials, "refusal", by, signals="signal"))
