@@ -93,9 +93,15 @@ def test_each_of_several_endpoints_has_its_share(project: Project, server: Model
     )
     project.write(small, (PRICED + unpriced).format(url=server.openai_url))
     incredible = answer({"prompt_tokens": -5, "completion_tokens": 3})
-    server.then(
-        incredible, None, incredible, incredible
-    )  # the first of each endpoint is asked before the others
+    spoilt = [incredible] * 3
+
+    def meet(body: str) -> Fault | None:
+        """Spoil the first answers of the model whose price is known."""
+        if '"gpt-4o-mini"' in body and spoilt:
+            return spoilt.pop()
+        return None
+
+    server.meet = meet
     result = project.run("--fairness-endpoint=all")
     assert result.ret == 0, result.stdout.str()
     direct, other = project.results["run"]["costs"]
