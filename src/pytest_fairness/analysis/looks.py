@@ -185,6 +185,11 @@ def budget(session_alpha: float, tests: int, place: int, alpha: float) -> float:
     return min(whole, alpha)
 
 
+def budget_in_run(looks: Mapping[str, Any], place: int, alpha: float) -> float:
+    """Return the :func:`budget` of an assertion in a run whose manifest says *looks* of them."""
+    return budget(looks["session_alpha"], looks["tests"], place, alpha)
+
+
 def is_final(finding: Finding, look: Look) -> bool:
     """Return whether nothing more is asked after *look* came to *finding*."""
     if look.last or finding.verdict in ALARMS or finding.verdict is Verdict.PASS:

@@ -330,10 +330,9 @@ class FairnessSession:
 
     def _red(self, place: int, alpha: float) -> float:
         """Return what the assertion in *place* of a test may spend on red about a fair system."""
-        from pytest_fairness.analysis.looks import budget
+        from pytest_fairness.analysis.looks import budget_in_run
 
-        looks = self._looks or {}
-        return budget(looks["session_alpha"], looks["tests"], place, alpha)
+        return budget_in_run(self._looks or {}, place, alpha)
 
     def _firsts(self) -> list[pytest.Item]:
         """Return where several endpoints are asked, the first item of each that asks just it."""

@@ -33,7 +33,7 @@ from pytest_fairness.analysis.looks import (
     Look,
     Looking,
     LookPlan,
-    budget,
+    budget_in_run,
     cost_of,
     look_record,
     looks_of,
@@ -774,7 +774,7 @@ def _check_budget(plan: LookPlan, judgement: Judgement, run: RunRecords) -> None
     alpha = judgement.arguments.get("alpha", 1.0)
     fixed = _logged_looks(run).fixed
     if fixed is not None:
-        most = budget(fixed["session_alpha"], fixed["tests"], 0, alpha)
+        most = budget_in_run(fixed, 0, alpha)
         if plan.red > most and not math.isclose(plan.red, most, rel_tol=_RELATIVE):
             raise StoreError(f"its looks spend {plan.red:.4g} on red, and may {most:.4g}")
 

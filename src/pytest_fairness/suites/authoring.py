@@ -192,10 +192,10 @@ def level_of_tests(run: RunContext, alpha: float) -> float:
     """Return the level at which each test of *run* judges what it asserts first at *alpha*: its part
     of the session's, once the tests run.
     """
-    from pytest_fairness.analysis.looks import budget
+    from pytest_fairness.analysis.looks import budget_in_run
 
     looks = run.store.manifest().get("looks")
     # A replay of a run without looks is judged as a table is.
     if looks is None:
         return alpha
-    return budget(looks["session_alpha"], looks["tests"], 0, alpha)
+    return budget_in_run(looks, 0, alpha)
